@@ -1,0 +1,57 @@
+# One target per room, `dynamix::<room>`, with the unit tests that sit beside its files.
+#
+#   dynamix_room(NAME SOURCES a.cc b.cc [DEPENDS dynamix::core ...] [PRIVATE_DEPENDS ...])
+#   dynamix_room_test(NAME SOURCES a_test.cc [DEPENDS ...])
+#   dynamix_fuzzer(NAME SOURCES x_fuzz.cc DEPENDS ...)
+
+find_program(DYNAMIX_CCACHE ccache)
+if(DYNAMIX_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${DYNAMIX_CCACHE})
+endif()
+
+# Flags of this project only: nothing here reaches a consumer of the installed package.
+add_library(dynamix_flags INTERFACE)
+target_compile_options(dynamix_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow)
+if(DYNAMIX_WARNINGS_AS_ERRORS)
+  target_compile_options(dynamix_flags INTERFACE -Werror)
+endif()
+if(DYNAMIX_SANITIZER)
+  target_compile_options(dynamix_flags INTERFACE
+    -fsanitize=${DYNAMIX_SANITIZER} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(dynamix_flags INTERFACE -fsanitize=${DYNAMIX_SANITIZER})
+endif()
+
+function(dynamix_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  add_library(dynamix_${name} STATIC ${ROOM_SOURCES})
+  add_library(dynamix::${name} ALIAS dynamix_${name})
+  set_target_properties(dynamix_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  target_compile_features(dynamix_${name} PUBLIC cxx_std_20)
+  target_include_directories(dynamix_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+  target_link_libraries(dynamix_${name} PUBLIC ${ROOM_DEPENDS}
+    PRIVATE ${ROOM_PRIVATE_DEPENDS} $<BUILD_INTERFACE:dynamix_flags>)
+  set_property(GLOBAL APPEND PROPERTY DYNAMIX_ROOMS ${name})
+endfunction()
+
+function(dynamix_room_test name)
+  if(NOT DYNAMIX_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name}_test ${ROOM_SOURCES})
+  target_link_libraries(${name}_test PRIVATE ${ROOM_DEPENDS} dynamix_flags GTest::gmock
+                                             GTest::gtest_main)
+  gtest_discover_tests(${name}_test TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60
+                       PROPERTIES TIMEOUT 300)
+endfunction()
+
+function(dynamix_fuzzer name)
+  if(NOT DYNAMIX_BUILD_FUZZERS)
+    return()
+  endif()
+  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ROOM_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ROOM_DEPENDS} dynamix_flags)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+endfunction()

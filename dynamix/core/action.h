@@ -1,0 +1,60 @@
+// Actions: five discrete adjustments, of the global batch (team action) or of one worker's share (local action),
+// and Apply, which turns a policy's decisions into legal local batches.
+//
+//   relative  / 1.5, / 1.125, hold, x 1.125, x 1.5
+//   additive  -100, -25, hold, +25, +100 samples per worker
+//
+// Apply, for actions a (team) and a_i (local), with shares s_i measured by the encoder:
+//   B'   = a(sum_i b_i), inside [sum lowest, sum highest]        B' = B when the team head is off
+//   w_i  = s_i * B' water-filled inside the bounds               base = share
+//        = b_i * B' / B                                          base = current
+//   b_i' = ClampBatch(a_i(w_i))
+// The published per-worker system is {team off, local on, base current, additive}.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dynamix/core/policy.h"
+#include "dynamix/core/round.h"
+
+namespace dynamix {
+
+inline constexpr int kActionCount = 5;
+inline constexpr int kHold = 2;
+
+enum class ActionKind : int { kRelative = 0, kAdditive };
+enum class LocalBase : int { kShare = 0, kCurrent };
+
+struct ActionOptions {
+  ActionKind kind = ActionKind::kRelative;
+  LocalBase base = LocalBase::kShare;
+  bool team = true;   // one team action per round scales the global batch
+  bool local = true;  // one local action per worker adjusts its share
+};
+
+// `relative,share,team+local` and the like: stored in policy files, printed, parsed.
+std::string Format(const ActionOptions& options);
+// Throws InputError naming the text when it is not such a line.
+ActionOptions ParseActionOptions(std::string_view text);
+
+// "x1.125", "-25", "hold".
+std::string ActionName(ActionKind kind, int action);
+
+// The batch an action makes of `batch`, before clamping. `workers` is 1 for a local action; a team action
+// adds the additive step once per worker.
+double Adjust(ActionKind kind, int action, double batch, int workers = 1);
+
+// Legal actions: hold always; growing unless everything is at its highest; shrinking unless everything is at
+// its lowest.
+using ActionMask = std::array<bool, kActionCount>;
+ActionMask TeamMask(const Round& round, const ActionOptions& options);
+ActionMask LocalMask(const RoundEntry& entry, const ActionOptions& options);
+
+// The local batches that follow from `decisions`. Inactive workers keep their batch. Legal for any input.
+std::vector<int> Apply(const Round& round, const std::vector<double>& shares,
+                       const Decisions& decisions, const ActionOptions& options);
+
+}  // namespace dynamix

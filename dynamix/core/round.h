@@ -1,0 +1,52 @@
+// A round: the reports of all workers for one window, and what is known about each worker without measuring.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "dynamix/core/batch.h"
+#include "dynamix/core/learning_rate.h"
+#include "dynamix/core/report.h"
+
+namespace dynamix {
+
+// One worker's part in a round. Slots are stable: entry i is the same worker in every round of a job.
+struct RoundEntry {
+  BatchBounds bounds;
+  int start_batch = 0;  // local batch the job was started with, > 0
+  int batch = 0;        // local batch in force, > 0
+  // False when the worker left, or has not joined: it gets no advice and enters no mean.
+  bool active = true;
+  // Empty when an active worker was late: it is masked out of measurements, and keeps its batch.
+  std::optional<Report> report;
+};
+
+struct Round {
+  std::int64_t index = 0;
+  // Length of the window on the job's clock, > 0; the slowest worker's.
+  double seconds = 0;
+  LearningRateRule rule = LearningRateRule::kNone;
+  double base_learning_rate = kMissing;  // at the start of the job, > 0
+  std::vector<RoundEntry> entries;
+
+  int ActiveCount() const {
+    int count = 0;
+    for (const auto& entry : entries) count += entry.active ? 1 : 0;
+    return count;
+  }
+  // Sum of the active workers' batches in force.
+  double GlobalBatch() const {
+    double sum = 0;
+    for (const auto& entry : entries) sum += entry.active ? entry.batch : 0;
+    return sum;
+  }
+  // The first report at hand, for what is the same on all workers; null when nobody reported.
+  const Report* AnyReport() const {
+    for (const auto& entry : entries)
+      if (entry.active && entry.report) return &*entry.report;
+    return nullptr;
+  }
+};
+
+}  // namespace dynamix
