@@ -1,1 +1,124 @@
-// being written
+#include "dynamix/core/action.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "dynamix/core/check.h"
+#include "dynamix/core/input_error.h"
+
+namespace dynamix {
+namespace {
+
+constexpr std::array<double, kActionCount> kFactors = {1 / 1.5, 1 / 1.125, 1, 1.125, 1.5};
+constexpr std::array<double, kActionCount> kSteps = {-100, -25, 0, 25, 100};
+constexpr std::array<std::string_view, kActionCount> kRelativeNames = {"/1.5", "/1.125", "hold",
+                                                                       "x1.125", "x1.5"};
+constexpr std::array<std::string_view, kActionCount> kAdditiveNames = {"-100", "-25", "hold", "+25",
+                                                                       "+100"};
+
+ActionMask MaskFor(bool can_shrink, bool can_grow) {
+  return {can_shrink, can_shrink, true, can_grow, can_grow};
+}
+
+// Local batches wanted by a learned policy, before clamping.
+std::vector<double> Wanted(const Round& round, const std::vector<double>& shares,
+                           const Actions& actions, const ActionOptions& options) {
+  std::vector<double> weights;
+  std::vector<BatchBounds> bounds;
+  double lowest = 0, highest = 0;
+  for (std::size_t i = 0; i < round.entries.size(); ++i) {
+    const RoundEntry& entry = round.entries[i];
+    if (!entry.active) continue;
+    weights.push_back(options.base == LocalBase::kShare ? shares[i] : entry.batch);
+    bounds.push_back(entry.bounds);
+    lowest += entry.bounds.lowest();
+    highest += entry.bounds.highest();
+  }
+  const double current = round.GlobalBatch();
+  const int team_action = options.team ? actions.team : kHold;
+  const double target =
+      std::clamp(Adjust(options.kind, team_action, current, static_cast<int>(weights.size())),
+                 lowest, highest);
+  const std::vector<double> parts = Distribute(target, weights, bounds);
+
+  std::vector<double> wanted(round.entries.size());
+  for (std::size_t i = 0, active = 0; i < wanted.size(); ++i) {
+    if (!round.entries[i].active) continue;
+    const int local_action = options.local ? actions.local[i] : kHold;
+    wanted[i] = Adjust(options.kind, local_action, parts[active++]);
+  }
+  return wanted;
+}
+
+}  // namespace
+
+std::string Format(const ActionOptions& options) {
+  DYNAMIX_CHECK(options.team || options.local, "at least one level of actions is on");
+  std::string text = options.kind == ActionKind::kRelative ? "relative" : "additive";
+  text += options.base == LocalBase::kShare ? ",share," : ",current,";
+  return text + (options.team && options.local ? "team+local" : options.team ? "team" : "local");
+}
+
+ActionOptions ParseActionOptions(std::string_view text) {
+  for (ActionKind kind : {ActionKind::kRelative, ActionKind::kAdditive}) {
+    for (LocalBase base : {LocalBase::kShare, LocalBase::kCurrent}) {
+      for (int levels = 1; levels <= 3; ++levels) {
+        const ActionOptions options{kind, base, (levels & 1) != 0, (levels & 2) != 0};
+        if (Format(options) == text) return options;
+      }
+    }
+  }
+  throw InputError::OutOfRange("actions", text,
+                               "KIND,BASE,LEVELS with KIND relative|additive, BASE share|current, "
+                               "LEVELS team|local|team+local");
+}
+
+std::string ActionName(ActionKind kind, int action) {
+  DYNAMIX_CHECK(action >= 0 && action < kActionCount, "an action is an index into the set");
+  return std::string(kind == ActionKind::kRelative ? kRelativeNames[action]
+                                                   : kAdditiveNames[action]);
+}
+
+double Adjust(ActionKind kind, int action, double batch, int workers) {
+  DYNAMIX_CHECK(action >= 0 && action < kActionCount, "an action is an index into the set");
+  return kind == ActionKind::kRelative ? batch * kFactors[action]
+                                       : batch + kSteps[action] * workers;
+}
+
+ActionMask TeamMask(const Round& round, const ActionOptions& options) {
+  if (!options.team) return MaskFor(false, false);
+  bool can_shrink = false, can_grow = false;
+  for (const RoundEntry& entry : round.entries) {
+    if (!entry.active) continue;
+    can_shrink = can_shrink || entry.batch > entry.bounds.lowest();
+    can_grow = can_grow || entry.batch < entry.bounds.highest();
+  }
+  return MaskFor(can_shrink, can_grow);
+}
+
+ActionMask LocalMask(const RoundEntry& entry, const ActionOptions& options) {
+  if (!options.local || !entry.active || !entry.report) return MaskFor(false, false);
+  return MaskFor(entry.batch > entry.bounds.lowest(), entry.batch < entry.bounds.highest());
+}
+
+std::vector<int> Apply(const Round& round, const std::vector<double>& shares,
+                       const Decisions& decisions, const ActionOptions& options) {
+  const std::size_t count = round.entries.size();
+  DYNAMIX_CHECK(shares.size() == count, "one share per worker");
+  std::vector<double> wanted;
+  if (const auto* actions = std::get_if<Actions>(&decisions)) {
+    DYNAMIX_CHECK(!options.local || actions->local.size() == count, "one local action per worker");
+    wanted = Wanted(round, shares, *actions, options);
+  } else {
+    wanted = std::get<Sizes>(decisions).local;
+    DYNAMIX_CHECK(wanted.size() == count, "one size per worker");
+  }
+  std::vector<int> sizes(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const RoundEntry& entry = round.entries[i];
+    sizes[i] = entry.active ? ClampBatch(wanted[i], entry.batch, entry.bounds) : entry.batch;
+  }
+  return sizes;
+}
+
+}  // namespace dynamix

@@ -1,5 +1,5 @@
-// Actions: five discrete adjustments, of the global batch (team action) or of one worker's share (local action),
-// and Apply, which turns a policy's decisions into legal local batches.
+// Actions: five discrete adjustments, of the global batch (team action) or of one worker's share
+// (local action), and Apply, which turns a policy's decisions into legal local batches.
 //
 //   relative  / 1.5, / 1.125, hold, x 1.125, x 1.5
 //   additive  -100, -25, hold, +25, +100 samples per worker
@@ -43,17 +43,18 @@ ActionOptions ParseActionOptions(std::string_view text);
 // "x1.125", "-25", "hold".
 std::string ActionName(ActionKind kind, int action);
 
-// The batch an action makes of `batch`, before clamping. `workers` is 1 for a local action; a team action
-// adds the additive step once per worker.
+// The batch an action makes of `batch`, before clamping. `workers` is 1 for a local action; a team
+// action adds the additive step once per worker.
 double Adjust(ActionKind kind, int action, double batch, int workers = 1);
 
-// Legal actions: hold always; growing unless everything is at its highest; shrinking unless everything is at
-// its lowest.
+// Legal actions: hold always; growing unless everything is at its highest; shrinking unless
+// everything is at its lowest.
 using ActionMask = std::array<bool, kActionCount>;
 ActionMask TeamMask(const Round& round, const ActionOptions& options);
 ActionMask LocalMask(const RoundEntry& entry, const ActionOptions& options);
 
-// The local batches that follow from `decisions`. Inactive workers keep their batch. Legal for any input.
+// The local batches that follow from `decisions`. Inactive workers keep their batch. Legal for any
+// input.
 std::vector<int> Apply(const Round& round, const std::vector<double>& shares,
                        const Decisions& decisions, const ActionOptions& options);
 

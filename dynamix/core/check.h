@@ -1,8 +1,9 @@
-// DYNAMIX_CHECK(condition, "what must hold"): for our own bugs, never for bad input or a failing world.
+// DYNAMIX_CHECK(condition, "what must hold"): for our own bugs, never for bad input or a failing
+// world.
 //
-// A failed check throws CheckFailure instead of ending the process: DYNAMIX lives inside other people's
-// training jobs, and a bug of ours must not stop them. Callers at the edge of a job (the worker client)
-// catch it, log it, and keep the last batch size.
+// A failed check throws CheckFailure instead of ending the process: DYNAMIX lives inside other
+// people's training jobs, and a bug of ours must not stop them. Callers at the edge of a job (the
+// worker client) catch it, log it, and keep the last batch size.
 #pragma once
 
 #include <stdexcept>
@@ -23,7 +24,7 @@ class CheckFailure : public std::logic_error {
 
 }  // namespace dynamix
 
-#define DYNAMIX_CHECK(condition, what)                                       \
-  do {                                                                       \
+#define DYNAMIX_CHECK(condition, what)                                            \
+  do {                                                                            \
     if (!(condition)) ::dynamix::FailCheck(#condition, what, __FILE__, __LINE__); \
   } while (false)

@@ -1,1 +1,273 @@
-// being written
+#include "dynamix/core/encoder.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "dynamix/core/check.h"
+#include "dynamix/core/features.h"
+
+namespace dynamix {
+namespace {
+
+// Weight of the newest window in a smoothed value. Speeds must follow a slowdown within a round or
+// two; loss and accuracy are much noisier.
+constexpr double kSpeedWeight = 0.7;
+constexpr double kTrainingWeight = 0.3;
+
+bool Positive(double value) { return std::isfinite(value) && value > 0; }
+
+double Log2Ratio(double over, double under) {
+  return Positive(over) && Positive(under) ? std::log2(over / under) : kMissing;
+}
+
+double Share(double part, double whole) {
+  return Positive(whole) && part >= 0 ? part / whole : kMissing;
+}
+
+double Smooth(double old, double fresh, double weight) {
+  if (IsMissing(fresh)) return old;
+  return IsMissing(old) ? fresh : old + weight * (fresh - old);
+}
+
+double AgeFeature(int age) { return age / (age + 4.0); }
+
+float Clip(double value, const Feature& feature) {
+  if (IsMissing(value)) return std::numeric_limits<float>::quiet_NaN();
+  return static_cast<float>(std::clamp(value, feature.low, feature.high));
+}
+
+bool Reported(const RoundEntry& entry) { return entry.active && entry.report.has_value(); }
+
+// Mean of `value` over the workers that reported it; missing when none did.
+template <typename Value>
+double MeanOver(const Round& round, Value value) {
+  double sum = 0;
+  int count = 0;
+  for (const RoundEntry& entry : round.entries) {
+    if (!Reported(entry)) continue;
+    const double x = value(*entry.report);
+    if (IsMissing(x)) continue;
+    sum += x;
+    ++count;
+  }
+  return count > 0 ? sum / count : kMissing;
+}
+
+double MeanBatch(const Round& round) {
+  const int active = round.ActiveCount();
+  return active > 0 ? round.GlobalBatch() / active : 0;
+}
+
+double MeanStart(const Round& round) {
+  double sum = 0;
+  for (const RoundEntry& entry : round.entries) sum += entry.active ? entry.start_batch : 0;
+  const int active = round.ActiveCount();
+  return active > 0 ? sum / active : 0;
+}
+
+// What every worker's features are compared with.
+struct Peers {
+  double compute_ms, delivery_mbps;
+};
+
+using LocalRow = std::array<double, kLocalFeatureCount>;
+
+void EncodeMeasured(const Report& report, const Peers& peers, LocalRow& row) {
+  const NetworkReport& network = report.network;
+  const HostReport& host = report.host;
+  row[kComputeRatio] = Log2Ratio(report.compute_ms, peers.compute_ms);
+  row[kComputeShare] = Share(report.compute_ms, report.iteration_ms);
+  row[kWaitShare] = Share(report.wait_ms, report.iteration_ms);
+  row[kCommunicationShare] = Share(report.communication_ms, report.iteration_ms);
+  row[kRetransmission] = network.retransmission_ratio;
+  row[kRttInflation] = Log2Ratio(network.smoothed_rtt_us, network.minimum_rtt_us);
+  row[kDeliveryRatio] = Log2Ratio(network.delivery_mbps, peers.delivery_mbps);
+  row[kCpuUse] = host.cpu_use;
+  row[kCpuThrottled] = host.cpu_throttled;
+  row[kCpuPressure] = host.cpu_pressure;
+  row[kMemoryHeadroom] = 1 - Share(host.memory_used_bytes, host.memory_limit_bytes);
+}
+
+std::vector<float> PooledColumns(const Round& round, const std::vector<float>& local) {
+  std::vector<float> columns;
+  const int width = LocalWidth();
+  for (int f = 0; f < kLocalFeatureCount; ++f) {
+    if (!LocalFeatures()[f].pooled) continue;
+    double sum = 0, squares = 0, largest = -std::numeric_limits<double>::infinity();
+    int count = 0;
+    for (std::size_t i = 0; i < round.entries.size(); ++i) {
+      const double x = local[i * width + f];
+      if (!round.entries[i].active || IsMissing(x)) continue;
+      sum += x;
+      squares += x * x;
+      largest = std::max(largest, x);
+      ++count;
+    }
+    if (count == 0) {
+      columns.insert(columns.end(), 3, std::numeric_limits<float>::quiet_NaN());
+      continue;
+    }
+    const double mean = sum / count;
+    columns.push_back(static_cast<float>(mean));
+    columns.push_back(static_cast<float>(largest));
+    columns.push_back(static_cast<float>(std::sqrt(std::max(0.0, squares / count - mean * mean))));
+  }
+  return columns;
+}
+
+double Heterogeneity(const Round& round, double mean_compute_ms) {
+  double slowest = kMissing;
+  for (const RoundEntry& entry : round.entries) {
+    if (!Reported(entry) || IsMissing(entry.report->compute_ms)) continue;
+    slowest =
+        IsMissing(slowest) ? entry.report->compute_ms : std::max(slowest, entry.report->compute_ms);
+  }
+  return Log2Ratio(slowest, mean_compute_ms);
+}
+
+double TierFeature(const Round& round) {
+  return MeanOver(round, [](const Report& r) {
+    return static_cast<int>(r.network.tier) / static_cast<double>(NetworkTier::kEbpf);
+  });
+}
+
+}  // namespace
+
+void Encoder::Reset() {
+  workers_.clear();
+  job_ = {};
+}
+
+States Encoder::Encode(const Round& round) {
+  DYNAMIX_CHECK(workers_.size() <= round.entries.size(), "workers keep their slots");
+  Remember(round);
+
+  States states;
+  states.workers = static_cast<int>(round.entries.size());
+  states.shares = Shares(round);
+
+  const double global_batch = round.GlobalBatch();
+  const Peers peers{MeanOver(round, [](const Report& r) { return r.compute_ms; }),
+                    MeanOver(round, [](const Report& r) { return r.network.delivery_mbps; })};
+  const auto mean_training = [&round](double TrainingReport::*field) {
+    return MeanOver(round, [field](const Report& r) { return r.training.*field; });
+  };
+
+  std::array<double, kGlobalFeatureCount> global;
+  global.fill(kMissing);
+  global[kNoiseToBatch] = Log2Ratio(mean_training(&TrainingReport::noise_scale), global_batch);
+  global[kAccuracy] = mean_training(&TrainingReport::accuracy);
+  global[kAccuracyGain] = job_.accuracy_gain;
+  global[kAccuracySpread] = mean_training(&TrainingReport::accuracy_spread);
+  global[kLossSlope] = job_.loss_slope;
+  global[kGradientVariability] = Share(mean_training(&TrainingReport::gradient_norm_spread),
+                                       mean_training(&TrainingReport::gradient_norm));
+  global[kLearningRate] =
+      Log2Ratio(mean_training(&TrainingReport::learning_rate), round.base_learning_rate);
+  global[kProgress] = mean_training(&TrainingReport::progress);
+  global[kRuleLinear] = round.rule == LearningRateRule::kLinear;
+  global[kRuleSqrt] = round.rule == LearningRateRule::kSqrt;
+  global[kRuleAdaScale] = round.rule == LearningRateRule::kAdaScale;
+  global[kHeterogeneity] = Heterogeneity(round, peers.compute_ms);
+  global[kIterationGrowth] =
+      Log2Ratio(MeanOver(round, [](const Report& r) { return r.iteration_ms; }), job_.iteration_ms);
+  global[kMeanGrowth] = Log2Ratio(MeanBatch(round), MeanStart(round));
+  global[kTeamLastChange] = job_.last_change;
+  global[kTeamChangeAge] = AgeFeature(job_.change_age);
+  global[kNetworkTier] = TierFeature(round);
+
+  std::vector<float> clipped(kGlobalFeatureCount);
+  for (int f = 0; f < kGlobalFeatureCount; ++f) clipped[f] = Clip(global[f], GlobalFeatures()[f]);
+
+  states.local.reserve(round.entries.size() * LocalWidth());
+  for (std::size_t i = 0; i < round.entries.size(); ++i) {
+    const RoundEntry& entry = round.entries[i];
+    LocalRow row;
+    row.fill(kMissing);
+    row[kBatchGrowth] = Log2Ratio(entry.batch, entry.start_batch);
+    row[kShareGap] = Log2Ratio(states.shares[i] * global_batch, entry.batch);
+    row[kAtLowest] = entry.batch <= entry.bounds.lowest();
+    row[kAtHighest] = entry.batch >= entry.bounds.highest();
+    row[kLastChange] = workers_[i].last_change;
+    row[kChangeAge] = AgeFeature(workers_[i].change_age);
+    if (Reported(entry)) EncodeMeasured(*entry.report, peers, row);
+    for (int f = 0; f < kLocalFeatureCount; ++f)
+      states.local.push_back(Clip(row[f], LocalFeatures()[f]));
+    states.local.insert(states.local.end(), clipped.begin(), clipped.end());
+  }
+
+  states.team = clipped;
+  const std::vector<float> pooled = PooledColumns(round, states.local);
+  states.team.insert(states.team.end(), pooled.begin(), pooled.end());
+  return states;
+}
+
+void Encoder::Remember(const Round& round) {
+  workers_.resize(round.entries.size());
+  for (std::size_t i = 0; i < round.entries.size(); ++i) {
+    const RoundEntry& entry = round.entries[i];
+    WorkerMemory& memory = workers_[i];
+    ++memory.change_age;
+    if (memory.batch != entry.batch) {
+      if (memory.batch > 0)
+        memory.last_change = std::log2(static_cast<double>(entry.batch) / memory.batch);
+      memory.batch = entry.batch;
+      memory.change_age = 0;
+    }
+    if (!Reported(entry) || !Positive(entry.report->compute_ms)) continue;
+    memory.samples_per_ms = Smooth(
+        memory.samples_per_ms, entry.report->local_batch / entry.report->compute_ms, kSpeedWeight);
+  }
+  const double mean_batch = MeanBatch(round);
+  ++job_.change_age;
+  if (job_.mean_batch != mean_batch) {
+    job_.last_change = job_.mean_batch > 0 && mean_batch > 0
+                           ? std::log2(mean_batch / job_.mean_batch)
+                           : job_.last_change;
+    job_.mean_batch = mean_batch;
+    job_.change_age = 0;
+  }
+  if (IsMissing(job_.iteration_ms))
+    job_.iteration_ms = MeanOver(round, [](const Report& r) { return r.iteration_ms; });
+  RememberTraining(round);
+}
+
+void Encoder::RememberTraining(const Round& round) {
+  const double loss = Smooth(
+      job_.loss, MeanOver(round, [](const Report& r) { return r.training.loss; }), kTrainingWeight);
+  if (Positive(job_.loss) && Positive(loss))
+    job_.loss_slope = Smooth(job_.loss_slope, (job_.loss - loss) / job_.loss, kTrainingWeight);
+  job_.loss = loss;
+
+  const double accuracy =
+      Smooth(job_.accuracy, MeanOver(round, [](const Report& r) { return r.training.accuracy; }),
+             kTrainingWeight);
+  if (!IsMissing(job_.accuracy) && !IsMissing(accuracy))
+    job_.accuracy_gain = Smooth(job_.accuracy_gain, accuracy - job_.accuracy, kTrainingWeight);
+  job_.accuracy = accuracy;
+}
+
+std::vector<double> Encoder::Shares(const Round& round) const {
+  double known = 0;
+  int known_count = 0, active = 0;
+  for (std::size_t i = 0; i < round.entries.size(); ++i) {
+    if (!round.entries[i].active) continue;
+    ++active;
+    if (!Positive(workers_[i].samples_per_ms)) continue;
+    known += workers_[i].samples_per_ms;
+    ++known_count;
+  }
+  // A worker nobody has measured yet counts as an average one.
+  const double unknown = known_count > 0 ? known / known_count : 1;
+  const double sum = known + unknown * (active - known_count);
+  std::vector<double> shares(round.entries.size(), 0);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (!round.entries[i].active) continue;
+    const double speed = workers_[i].samples_per_ms;
+    shares[i] = (Positive(speed) ? speed : unknown) / sum;
+  }
+  return shares;
+}
+
+}  // namespace dynamix

@@ -1,14 +1,12 @@
 // The state encoder: reports to dimensionless states, and the list of features it makes.
 //
-// Only what a live worker can measure enters. Ratios and logarithms make the state independent of units, of
-// the model, of the device and of the number of workers. A feature that cannot be computed is missing (NaN),
-// never invented. Every feature is one line of kLocalFeatures or kGlobalFeatures in encoder.cc, with name,
-// unit, range and family; docs/metrics.md repeats them and a test compares the two.
+// Only what a live worker can measure enters. Ratios and logarithms make the state independent of
+// units, of the model, of the device and of the number of workers. A feature that cannot be
+// computed is missing (NaN), never invented. Every feature is one line of a table in features.cc,
+// with name, unit, range and family; docs/metrics.md repeats the tables and a test compares the
+// two. Not thread-safe; one encoder per job.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string_view>
 #include <vector>
 
 #include "dynamix/core/policy.h"
@@ -16,32 +14,10 @@
 
 namespace dynamix {
 
-enum class FeatureFamily { kBatch, kNetwork, kSystem, kStatistics };
-
-struct Feature {
-  std::string_view name;
-  std::string_view unit;  // "log2", "share", "flag", "rounds", "ratio"
-  double low, high;       // values are clipped to this range
-  FeatureFamily family;
-  bool pooled;            // local features only: mean, max and spread over workers enter the team row
-};
-
-std::span<const Feature> LocalFeatures();
-std::span<const Feature> GlobalFeatures();
-
-// Rows: local = local features then global ones; team = global ones, then mean, max, spread of each pooled one.
-int LocalWidth();
-int TeamWidth();
-// Family of each column, to switch a family off in an ablation.
-std::vector<FeatureFamily> LocalColumns();
-std::vector<FeatureFamily> TeamColumns();
-
-// FNV-1a over names, units, ranges and order: a policy file made for another list is refused.
-std::uint64_t FeatureHash();
-
 class Encoder {
  public:
-  // `round` must have the same workers in the same slots as the rounds before it.
+  // `round` has the same workers in the same slots as the rounds before it; new slots may come at
+  // the end.
   States Encode(const Round& round);
   // The next round is the first of a new job.
   void Reset();
@@ -49,19 +25,29 @@ class Encoder {
  private:
   // What is remembered of one worker between rounds.
   struct WorkerMemory {
-    double samples_per_ms = 0;  // smoothed; 0 before the first measurement
-    int batch = 0;              // in force in the round before
-    double last_change = 0;     // log2 of the last change of batch
-    int change_age = 0;         // rounds since
+    double samples_per_ms = kMissing;  // smoothed
+    int batch = 0;                     // in force in the round before; 0 before the first
+    double last_change = 0;            // log2 of the last change of batch
+    int change_age = 0;                // rounds since that change
   };
-  std::vector<double> MeasureShares(const Round& round);
+  // What is remembered of the job.
+  struct JobMemory {
+    double mean_batch = 0;         // in the round before; 0 before the first
+    double last_change = 0;        // log2 of the last change of the mean batch
+    int change_age = 0;            // rounds since that change
+    double loss = kMissing;        // smoothed
+    double loss_slope = kMissing;  // smoothed relative fall per window
+    double accuracy = kMissing;    // smoothed
+    double accuracy_gain = kMissing;
+    double iteration_ms = kMissing;  // of the first measured window
+  };
+
+  void Remember(const Round& round);
+  void RememberTraining(const Round& round);
+  std::vector<double> Shares(const Round& round) const;
 
   std::vector<WorkerMemory> workers_;
-  double global_batch_ = 0;
-  double last_team_change_ = 0;
-  int team_change_age_ = 0;
-  double smoothed_loss_ = 0, smoothed_accuracy_ = 0, smoothed_slope_ = 0;
-  int rounds_ = 0;
+  JobMemory job_;
 };
 
 }  // namespace dynamix

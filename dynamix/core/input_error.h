@@ -1,5 +1,6 @@
-// Bad input at the door: a flag, a file, an option. Thrown once, before any work starts; the message names
-// the field, the value and what is allowed, so that a user can mend it without reading code.
+// Bad input at the door: a flag, a file, an option. Thrown once, before any work starts; the
+// message names the field, the value and what is allowed, so that a user can mend it without
+// reading code.
 #pragma once
 
 #include <sstream>

@@ -3,8 +3,9 @@
 // With scale s = B / B_base and noise scale phi (samples):
 //   none      1
 //   linear    s                                                  (Goyal et al. 2017)
-//   sqrt      sqrt(s)                                            (Krizhevsky 2014; Adam: Malladi et al. 2022)
-//   adascale  (phi / B_base + 1) / (phi / B + 1), between 1 and s (Johnson et al. 2020, gain ratio)
+//   sqrt      sqrt(s)                                            (Krizhevsky 2014; Adam: Malladi et
+//   al. 2022) adascale  (phi / B_base + 1) / (phi / B + 1), between 1 and s (Johnson et al. 2020,
+//   gain ratio)
 // The factor multiplies the schedule's rate; schedules are indexed by samples seen, not by steps.
 #pragma once
 
@@ -19,12 +20,13 @@ inline constexpr int kLearningRateRuleCount = 4;
 std::string_view Name(LearningRateRule rule);
 std::optional<LearningRateRule> ParseLearningRateRule(std::string_view name);
 
-// Both batches > 0. AdaScale without a noise scale falls back to sqrt, its value when phi equals the
-// geometric mean of the two batches.
+// Both batches > 0. AdaScale without a noise scale falls back to sqrt, its value when phi equals
+// the geometric mean of the two batches.
 double LearningRateFactor(LearningRateRule rule, double global_batch, double base_batch,
                           double noise_scale);
 
-// Schedules, by progress = samples seen over samples planned (clamped to [0, 1]), relative to the base rate:
+// Schedules, by progress = samples seen over samples planned (clamped to [0, 1]), relative to the
+// base rate:
 //   constant  1
 //   cosine    0.01 + 0.99 * (1 + cos(pi * progress)) / 2
 //   step      1, then 0.1 from one half, then 0.01 from three quarters

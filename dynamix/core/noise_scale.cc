@@ -1,1 +1,49 @@
-// being written
+#include "dynamix/core/noise_scale.h"
+
+#include "dynamix/core/check.h"
+
+namespace dynamix {
+
+GradientNoise EstimateNoise(double weighted_squared_norms, double squared_norm, double global_batch,
+                            int workers) {
+  if (workers < 2 || !(global_batch > 0) || IsMissing(weighted_squared_norms) ||
+      IsMissing(squared_norm)) {
+    return {};
+  }
+  GradientNoise noise;
+  noise.trace =
+      global_batch / (workers - 1) * (weighted_squared_norms / global_batch - squared_norm);
+  // Negative only by rounding.
+  if (noise.trace < 0) noise.trace = 0;
+  noise.squared_norm = squared_norm - noise.trace / global_batch;
+  return noise;
+}
+
+GradientNoise EstimateNoise(std::span<const double> batches, std::span<const double> squared_norms,
+                            double squared_norm) {
+  DYNAMIX_CHECK(batches.size() == squared_norms.size(), "one norm per worker");
+  double weighted = 0, global_batch = 0;
+  int workers = 0;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    if (!(batches[i] > 0)) continue;
+    weighted += batches[i] * squared_norms[i];
+    global_batch += batches[i];
+    ++workers;
+  }
+  return EstimateNoise(weighted, squared_norm, global_batch, workers);
+}
+
+void NoiseScale::Add(const GradientNoise& noise) {
+  if (IsMissing(noise.trace) || IsMissing(noise.squared_norm)) return;
+  trace_ = memory_ * trace_ + (1 - memory_) * noise.trace;
+  squared_norm_ = memory_ * squared_norm_ + (1 - memory_) * noise.squared_norm;
+  weight_ = memory_ * weight_ + (1 - memory_);
+}
+
+double NoiseScale::value() const {
+  // The start correction 1 / weight_ cancels in the ratio.
+  if (weight_ == 0 || !(squared_norm_ > 0)) return kMissing;
+  return trace_ / squared_norm_;
+}
+
+}  // namespace dynamix

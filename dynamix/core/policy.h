@@ -1,8 +1,8 @@
 // Policy: anything that maps what was seen to what is wanted; static, a rule, or learned.
 //
-// A policy belongs to one job and may keep memory between rounds (a controller's average, a fitted line).
-// Not thread-safe. It never fails: what it cannot see is missing in its input, and its wishes are made legal
-// by Apply. Entry i of every vector is worker i of the round.
+// A policy belongs to one job and may keep memory between rounds (a controller's average, a fitted
+// line). Not thread-safe. It never fails: what it cannot see is missing in its input, and its
+// wishes are made legal by Apply. Entry i of every vector is worker i of the round.
 #pragma once
 
 #include <memory>
@@ -16,18 +16,19 @@
 
 namespace dynamix {
 
-// The encoded round. Rows are float32, row-major; a missing measurement is NaN and stays NaN until a
-// policy's normaliser maps it to its mean.
+// The encoded round. Rows are float32, row-major; a missing measurement is NaN and stays NaN until
+// a policy's normaliser maps it to its mean.
 struct States {
   int workers = 0;
-  std::vector<float> local;    // workers x kLocalWidth: the worker's own features, then the global ones
+  std::vector<float>
+      local;  // workers x kLocalWidth: the worker's own features, then the global ones
   std::vector<float> team;     // kTeamWidth: global features, then pooled local ones
-  std::vector<double> shares;  // each worker's measured speed-proportional share of the global batch; sums
-                               // to 1 over active workers, 0 for the others
+  std::vector<double> shares;  // each worker's measured speed-proportional share of the global
+                               // batch; sums to 1 over active workers, 0 for the others
 };
 
-// Indices into the action set: one for the global batch, one per worker. A head that is switched off, an
-// inactive worker and a late one hold.
+// Indices into the action set: one for the global batch, one per worker. A head that is switched
+// off, an inactive worker and a late one hold.
 struct Actions {
   int team = 0;
   std::vector<int> local;

@@ -1,8 +1,8 @@
 // A report: what one worker measured in one window. Plain values; copying is the only operation.
 //
-// Missing is a value: kMissing (NaN) says "not measured here" (no eBPF, one rank, first window), and every
-// reader treats any non-finite number the same way, so a hostile or broken sender can only make itself
-// unseen. Ranges are stated per field; the encoder clips to them.
+// Missing is a value: kMissing (NaN) says "not measured here" (no eBPF, one rank, first window),
+// and every reader treats any non-finite number the same way, so a hostile or broken sender can
+// only make itself unseen. Ranges are stated per field; the encoder clips to them.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,8 @@ namespace dynamix {
 inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 inline bool IsMissing(double value) { return !std::isfinite(value); }
 
-// Where network measurements came from, best last. Visible to the policy, because a coarse source is noisier.
+// Where network measurements came from, best last. Visible to the policy, because a coarse source
+// is noisier.
 enum class NetworkTier : int { kNone = 0, kInterface, kOwnSockets, kInetDiag, kEbpf };
 
 // TCP of the worker's job during the window.
@@ -37,8 +38,8 @@ struct HostReport {
   double memory_limit_bytes = kMissing;
 };
 
-// The training itself. Loss, accuracy, noise scale and learning rate are of the whole job; a worker that
-// knows only its own share reports that.
+// The training itself. Loss, accuracy, noise scale and learning rate are of the whole job; a worker
+// that knows only its own share reports that.
 struct TrainingReport {
   double loss = kMissing;                  // mean training loss of the window
   double accuracy = kMissing;              // mean training accuracy of the window, [0, 1]
@@ -55,8 +56,9 @@ struct Report {
   std::int64_t window = 0;  // counts from 0
   int iterations = 0;       // k, > 0 in a valid report
   int local_batch = 0;      // samples of this worker in each iteration
-  // Means over the window's iterations. compute: own forward and backward, >= 0. wait: idle until the
-  // slowest worker was ready. communication: the part of the all-reduce not hidden behind backward.
+  // Means over the window's iterations. compute: own forward and backward, >= 0. wait: idle until
+  // the slowest worker was ready. communication: the part of the all-reduce not hidden behind
+  // backward.
   double iteration_ms = kMissing;
   double compute_ms = kMissing;
   double wait_ms = kMissing;

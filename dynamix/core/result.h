@@ -1,7 +1,8 @@
 // Result<T>: a value, or an Error that says in one sentence what the world refused.
 //
-// For failures inside the loop (a file that vanished, a peer that left). The caller must look at it; a
-// worker that gets an Error keeps its last batch size. Not for bugs (DYNAMIX_CHECK) or bad input (InputError).
+// For failures inside the loop (a file that vanished, a peer that left). The caller must look at
+// it; a worker that gets an Error keeps its last batch size. Not for bugs (DYNAMIX_CHECK) or bad
+// input (InputError).
 #pragma once
 
 #include <string>
@@ -19,7 +20,8 @@ struct Error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}      // NOLINT: implicit, so that `return value;` reads well
+  Result(T value)
+      : state_(std::move(value)) {}  // NOLINT: implicit, so that `return value;` reads well
   Result(Error error) : state_(std::move(error)) {}  // NOLINT
 
   bool ok() const { return std::holds_alternative<T>(state_); }

@@ -1,8 +1,8 @@
 // Seeded random numbers: xoshiro256** (Blackman and Vigna 2018), seeded by SplitMix64.
 //
-// Same seed, same numbers on every machine (std:: distributions differ between libraries, so none are
-// used). The whole state is four words and can be saved and restored, which is what makes a resumed run
-// continue exactly. Not thread-safe: give each thread a Fork().
+// Same seed, same numbers on every machine (std:: distributions differ between libraries, so none
+// are used). The whole state is four words and can be saved and restored, which is what makes a
+// resumed run continue exactly. Not thread-safe: give each thread a Fork().
 #pragma once
 
 #include <array>
@@ -42,7 +42,8 @@ class Rng {
   double LogUniform(double low, double high) {
     return std::exp(Uniform(std::log(low), std::log(high)));
   }
-  // In [0, bound), bound > 0; unbiased (Lemire 2019, without the rejection's division on the fast path).
+  // In [0, bound), bound > 0; unbiased (Lemire 2019, without the rejection's division on the fast
+  // path).
   std::uint64_t Below(std::uint64_t bound) {
     while (true) {
       const Wide product = static_cast<Wide>(Next()) * bound;
@@ -50,7 +51,8 @@ class Rng {
       if (low >= bound || low >= (-bound) % bound) return static_cast<std::uint64_t>(product >> 64);
     }
   }
-  // Standard normal (Box-Muller; the second value is thrown away so that the state stays four words).
+  // Standard normal (Box-Muller; the second value is thrown away so that the state stays four
+  // words).
   double Normal() {
     const double radius = std::sqrt(-2.0 * std::log(1.0 - Uniform()));
     return radius * std::cos(2.0 * std::numbers::pi * Uniform());

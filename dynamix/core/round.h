@@ -1,4 +1,5 @@
-// A round: the reports of all workers for one window, and what is known about each worker without measuring.
+// A round: the reports of all workers for one window, and what is known about each worker without
+// measuring.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace dynamix {
 
-// One worker's part in a round. Slots are stable: entry i is the same worker in every round of a job.
+// One worker's part in a round. Slots are stable: entry i is the same worker in every round of a
+// job.
 struct RoundEntry {
   BatchBounds bounds;
   int start_batch = 0;  // local batch the job was started with, > 0

@@ -1,0 +1,55 @@
+// The reward: what a second bought.
+//
+// A window is not a unit of time, so every part is a rate, per second of the window (a cost per
+// window would drive a policy to the smallest batch, because small batches make windows short):
+//
+//   quality     (tau(L') - tau(L)) / dt - 1     seconds of reference progress per second, less one:
+//   a speed-up.
+//               tau(L) is when the reference run first reached held-out loss L; clipped to [-3, 3]
+//   efficiency  -mean over workers of wait / iteration            worker time lost to waiting, [-1,
+//   0] stability   -mean over workers of |log2(b' / b)|, at most 1   oscillation, [-1, 0]
+//
+//   team reward    = w_quality * quality + w_efficiency * efficiency + w_stability * stability
+//   local reward_i = w_straggler * blame_i + w_stability * stability_i + w_team * team reward
+//   blame_i        = -(how much of the iteration ends sooner without worker i: its lead over the
+//   second slowest,
+//                    over the iteration) - its own wait over the iteration / number of workers
+//
+// A transition lasts `seconds`; the learner multiplies the rate by seconds / time scale and
+// discounts by gamma^(seconds / time scale), so that the return is an integral over time whatever
+// the windows do.
+#pragma once
+
+#include <vector>
+
+#include "dynamix/core/round.h"
+
+namespace dynamix {
+
+struct RewardWeights {
+  double quality = 1.0;
+  double efficiency = 0.1;
+  double stability = 0.02;
+  double straggler = 1.0;  // local actions: the wait this worker alone causes
+  double team = 0.0;       // local actions: part of the team reward
+
+  // Throws InputError unless every weight is in [0, 10].
+  void Validate() const;
+};
+
+struct TeamReward {
+  double quality = 0, efficiency = 0, stability = 0;
+  double total = 0;
+};
+
+struct Rewards {
+  TeamReward team;
+  std::vector<double> local;  // one per worker, 0 for inactive or late ones
+};
+
+// `progress_seconds` = tau(L') - tau(L) of the window that `round` reports; `previous` are the
+// batches in force in the window before it.
+Rewards ComputeRewards(const Round& round, const std::vector<int>& previous,
+                       double progress_seconds, const RewardWeights& weights);
+
+}  // namespace dynamix
