@@ -14,6 +14,8 @@ namespace {
 // two; loss and accuracy are much noisier.
 constexpr double kSpeedWeight = 0.7;
 constexpr double kTrainingWeight = 0.3;
+// Relative changes of a batch below this are rounding, not a decision.
+constexpr double kSmallestChange = 0.02;
 
 bool Positive(double value) { return std::isfinite(value) && value > 0; }
 
@@ -173,8 +175,8 @@ States Encoder::Encode(const Round& round) {
   global[kIterationGrowth] =
       Log2Ratio(MeanOver(round, [](const Report& r) { return r.iteration_ms; }), job_.iteration_ms);
   global[kMeanGrowth] = Log2Ratio(MeanBatch(round), MeanStart(round));
-  global[kTeamLastChange] = job_.last_change;
-  global[kTeamChangeAge] = AgeFeature(job_.change_age);
+  global[kTeamLastChange] = job_.batch.last_change;
+  global[kTeamChangeAge] = AgeFeature(job_.batch.change_age);
   global[kNetworkTier] = TierFeature(round);
 
   std::vector<float> clipped(kGlobalFeatureCount);
@@ -189,8 +191,8 @@ States Encoder::Encode(const Round& round) {
     row[kShareGap] = Log2Ratio(states.shares[i] * global_batch, entry.batch);
     row[kAtLowest] = entry.batch <= entry.bounds.lowest();
     row[kAtHighest] = entry.batch >= entry.bounds.highest();
-    row[kLastChange] = workers_[i].last_change;
-    row[kChangeAge] = AgeFeature(workers_[i].change_age);
+    row[kLastChange] = workers_[i].batch.last_change;
+    row[kChangeAge] = AgeFeature(workers_[i].batch.change_age);
     if (Reported(entry)) EncodeMeasured(*entry.report, peers, row);
     for (int f = 0; f < kLocalFeatureCount; ++f)
       states.local.push_back(Clip(row[f], LocalFeatures()[f]));
@@ -203,31 +205,27 @@ States Encoder::Encode(const Round& round) {
   return states;
 }
 
+void Encoder::BatchMemory::Remember(double now) {
+  ++change_age;
+  if (batch > 0 && now > 0) {
+    if (std::abs(now / batch - 1) < kSmallestChange) return;
+    last_change = std::log2(now / batch);
+  }
+  batch = now;
+  change_age = 0;
+}
+
 void Encoder::Remember(const Round& round) {
   workers_.resize(round.entries.size());
   for (std::size_t i = 0; i < round.entries.size(); ++i) {
     const RoundEntry& entry = round.entries[i];
-    WorkerMemory& memory = workers_[i];
-    ++memory.change_age;
-    if (memory.batch != entry.batch) {
-      if (memory.batch > 0)
-        memory.last_change = std::log2(static_cast<double>(entry.batch) / memory.batch);
-      memory.batch = entry.batch;
-      memory.change_age = 0;
-    }
+    workers_[i].batch.Remember(entry.batch);
     if (!Reported(entry) || !Positive(entry.report->compute_ms)) continue;
-    memory.samples_per_ms = Smooth(
-        memory.samples_per_ms, entry.report->local_batch / entry.report->compute_ms, kSpeedWeight);
+    workers_[i].samples_per_ms =
+        Smooth(workers_[i].samples_per_ms, entry.report->local_batch / entry.report->compute_ms,
+               kSpeedWeight);
   }
-  const double mean_batch = MeanBatch(round);
-  ++job_.change_age;
-  if (job_.mean_batch != mean_batch) {
-    job_.last_change = job_.mean_batch > 0 && mean_batch > 0
-                           ? std::log2(mean_batch / job_.mean_batch)
-                           : job_.last_change;
-    job_.mean_batch = mean_batch;
-    job_.change_age = 0;
-  }
+  job_.batch.Remember(MeanBatch(round));
   if (IsMissing(job_.iteration_ms))
     job_.iteration_ms = MeanOver(round, [](const Report& r) { return r.iteration_ms; });
   RememberTraining(round);

@@ -23,18 +23,21 @@ class Encoder {
   void Reset();
 
  private:
+  // A batch in force, and when and how it last changed.
+  struct BatchMemory {
+    double batch = 0;        // 0 before the first round
+    double last_change = 0;  // log2
+    int change_age = 0;      // rounds since that change
+    void Remember(double now);
+  };
   // What is remembered of one worker between rounds.
   struct WorkerMemory {
     double samples_per_ms = kMissing;  // smoothed
-    int batch = 0;                     // in force in the round before; 0 before the first
-    double last_change = 0;            // log2 of the last change of batch
-    int change_age = 0;                // rounds since that change
+    BatchMemory batch;
   };
   // What is remembered of the job.
   struct JobMemory {
-    double mean_batch = 0;         // in the round before; 0 before the first
-    double last_change = 0;        // log2 of the last change of the mean batch
-    int change_age = 0;            // rounds since that change
+    BatchMemory batch;             // the mean local batch
     double loss = kMissing;        // smoothed
     double loss_slope = kMissing;  // smoothed relative fall per window
     double accuracy = kMissing;    // smoothed

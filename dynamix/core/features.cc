@@ -62,7 +62,7 @@ std::string_view Name(FeatureFamily family) {
 std::span<const Feature> LocalFeatures() { return kLocalFeatures; }
 std::span<const Feature> GlobalFeatures() { return kGlobalFeatures; }
 
-int LocalWidth() { return kLocalFeatureCount + kGlobalFeatureCount; }
+int LocalWidth() { return int{kLocalFeatureCount} + int{kGlobalFeatureCount}; }
 
 int TeamWidth() {
   int width = kGlobalFeatureCount;
