@@ -23,30 +23,19 @@ ActionMask MaskFor(bool can_shrink, bool can_grow) {
 // Local batches wanted by a learned policy, before clamping.
 std::vector<double> Wanted(const Round& round, const std::vector<double>& shares,
                            const Actions& actions, const ActionOptions& options) {
-  std::vector<double> weights;
-  std::vector<BatchBounds> bounds;
-  double lowest = 0, highest = 0;
-  for (std::size_t i = 0; i < round.entries.size(); ++i) {
-    const RoundEntry& entry = round.entries[i];
-    if (!entry.active) continue;
-    weights.push_back(options.base == LocalBase::kShare ? shares[i] : entry.batch);
-    bounds.push_back(entry.bounds);
-    lowest += entry.bounds.lowest();
-    highest += entry.bounds.highest();
+  std::vector<double> weights = shares;
+  if (options.base == LocalBase::kCurrent) {
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = round.entries[i].batch;
   }
-  const double current = round.GlobalBatch();
+  const GlobalBounds bounds = BoundsOf(round);
   const int team_action = options.team ? actions.team : kHold;
   const double target =
-      std::clamp(Adjust(options.kind, team_action, current, static_cast<int>(weights.size())),
-                 lowest, highest);
-  const std::vector<double> parts = Distribute(target, weights, bounds);
-
-  std::vector<double> wanted(round.entries.size());
-  for (std::size_t i = 0, active = 0; i < wanted.size(); ++i) {
-    if (!round.entries[i].active) continue;
-    const int local_action = options.local ? actions.local[i] : kHold;
-    wanted[i] = Adjust(options.kind, local_action, parts[active++]);
-  }
+      std::clamp(Adjust(options.kind, team_action, round.GlobalBatch(), round.ActiveCount()),
+                 bounds.lowest, bounds.highest);
+  std::vector<double> wanted = SplitGlobalBatch(round, target, weights);
+  if (!options.local) return wanted;
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    wanted[i] = Adjust(options.kind, actions.local[i], wanted[i]);
   return wanted;
 }
 

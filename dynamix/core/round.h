@@ -43,12 +43,17 @@ struct Round {
     for (const auto& entry : entries) sum += entry.active ? entry.batch : 0;
     return sum;
   }
-  // The first report at hand, for what is the same on all workers; null when nobody reported.
-  const Report* AnyReport() const {
-    for (const auto& entry : entries)
-      if (entry.active && entry.report) return &*entry.report;
-    return nullptr;
-  }
 };
+
+// Splits a global batch over the active workers in proportion to `weights` (one per entry), inside
+// their bounds (Distribute); 0 for inactive ones.
+std::vector<double> SplitGlobalBatch(const Round& round, double global_batch,
+                                     const std::vector<double>& weights);
+
+// The smallest and largest legal global batch.
+struct GlobalBounds {
+  double lowest = 0, highest = 0;
+};
+GlobalBounds BoundsOf(const Round& round);
 
 }  // namespace dynamix

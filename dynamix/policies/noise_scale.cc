@@ -1,0 +1,26 @@
+#include <algorithm>
+#include <cmath>
+
+#include "dynamix/policies/rules.h"
+#include "dynamix/policies/split.h"
+
+namespace dynamix {
+
+Decisions NoiseScalePolicy::Decide(const Round& round, const States& states, Rng& rng) {
+  const double fresh = LogNoise(round);
+  if (!IsMissing(fresh)) {
+    log_noise_ = IsMissing(log_noise_) ? fresh : log_noise_ + 0.3 * (fresh - log_noise_);
+  }
+  if (IsMissing(log_noise_)) return balanced_.Decide(round, states, rng);
+
+  if (global_batch_ == 0) global_batch_ = round.GlobalBatch();
+  const GlobalBounds bounds = BoundsOf(round);
+  const double target = std::clamp(std::exp2(log_noise_), bounds.lowest, bounds.highest);
+  if (std::abs(std::log2(target / global_batch_)) > std::log2(1 + dead_band_)) {
+    global_batch_ =
+        std::clamp(target, global_batch_ / largest_step_, global_batch_ * largest_step_);
+  }
+  return SplitOutsideDeadBand(round, global_batch_, states.shares, 0.05);
+}
+
+}  // namespace dynamix
