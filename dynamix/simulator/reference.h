@@ -1,0 +1,48 @@
+// The reference curve of a task: held-out loss over time under the reference (true balanced shares,
+// the workload's base batch), and its inverse tau(L), the time at which the reference first reached
+// loss L.
+//
+// Reward of a window = (tau(L') - tau(L)) / dt - 1: seconds of reference progress per second spent.
+// An immutable value; thread-safe.
+#pragma once
+
+#include <vector>
+
+#include "dynamix/simulator/simulated_cluster.h"
+
+namespace dynamix {
+
+class ReferenceCurve {
+ public:
+  struct Point {
+    double seconds;
+    double loss;
+  };
+
+  // Any points in order of time, the first at the start of the job; kept: the running minimum of
+  // the loss.
+  explicit ReferenceCurve(const std::vector<Point>& points);
+
+  // Seconds; falls as `loss` rises. Between points linear in loss. Below the last loss it goes on
+  // at the mean slope of the last quarter of the improvement, above the first at that of the first
+  // quarter, at most one run length outside of the curve. A loss that is not finite counts as the
+  // worst.
+  double Tau(double loss) const;
+
+  double initial_loss() const { return points_.front().loss; }
+  double final_loss() const { return points_.back().loss; }
+  double seconds() const { return run_seconds_; }  // length of the whole reference run
+  // The loss after this share of the improvement, [0, 1].
+  double LossAt(double improvement) const;
+  const std::vector<Point>& points() const { return points_; }
+
+ private:
+  std::vector<Point> points_;  // strictly falling loss, rising time
+  double run_seconds_;
+};
+
+// Runs `cluster` (a copy: its own state is untouched) from its start under the reference until the
+// planned samples are seen. `global_batch` 0: the workload's base batch.
+ReferenceCurve RunReference(const SimulatedCluster& cluster, double global_batch = 0);
+
+}  // namespace dynamix

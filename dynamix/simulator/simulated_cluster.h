@@ -1,0 +1,75 @@
+// SimulatedCluster: an Environment made of a scenario, a workload and a convergence engine.
+//
+// Time comes from the cluster model, loss and accuracy from the engine; reports look like a live
+// worker's. Not thread-safe; deterministic from its seed. Fails only at construction (InputError
+// from the descriptions).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "dynamix/simulator/cluster.h"
+#include "dynamix/simulator/convergence.h"
+#include "dynamix/simulator/environment.h"
+#include "dynamix/simulator/scenario.h"
+#include "dynamix/simulator/workload.h"
+
+namespace dynamix {
+
+// What ends a job. Losses and accuracies compared with it are the smoothed ones of Truth.
+struct JobLimits {
+  double target_loss = 0;      // 0: none
+  double target_accuracy = 0;  // 0: none
+  double seconds = 0;          // 0: the scenario's time_budget
+};
+
+class SimulatedCluster : public Environment {
+ public:
+  // `engine` is kept as it is and cloned by every Reset.
+  SimulatedCluster(const Scenario& scenario, const Workload& workload, int workers,
+                   std::unique_ptr<Convergence> engine, std::uint64_t seed,
+                   int window_iterations = 20);
+  SimulatedCluster(const SimulatedCluster& other);
+  SimulatedCluster& operator=(const SimulatedCluster&) = delete;
+
+  Round Reset() override;
+  Round Step(const std::vector<int>& sizes) override;
+  // Loss and accuracy are smoothed over time (1 % of nominal_seconds), equally for every policy.
+  const Truth& truth() const override { return truth_; }
+
+  void set_limits(const JobLimits& limits) { limits_ = limits; }
+  int workers() const { return cluster_.workers(); }
+  // Length of the run at the workload's base batch, balanced, without events: planned_samples at
+  // that pace.
+  double nominal_seconds() const { return nominal_seconds_; }
+  double samples_seen() const { return samples_seen_; }
+  const std::vector<TimedEvent>& events() const { return cluster_.events(); }
+
+  // Truth, for references and hindsight only: the local batches that make all compute times equal
+  // in the window to come, with this global batch, inside the bounds.
+  std::vector<int> BalancedSizes(double global_batch) const;
+  // An exact copy in its present state; both continue identically under identical calls.
+  std::unique_ptr<SimulatedCluster> Clone() const;
+
+ private:
+  Round RunWindow(const std::vector<int>& sizes);
+  void UpdateTruth();
+
+  double base_batch_, planned_samples_, base_learning_rate_;
+  LearningRateRule rule_;
+  double sample_budget_, time_budget_s_, late_reports_;
+  int window_iterations_;
+  std::uint64_t seed_;
+  std::unique_ptr<Convergence> initial_engine_, engine_;
+  double nominal_seconds_ = 0;
+  Cluster cluster_;
+  JobLimits limits_;
+  Rng rng_;
+  std::int64_t window_ = 0;
+  double samples_seen_ = 0;
+  std::vector<int> batches_;
+  Truth truth_;
+};
+
+}  // namespace dynamix
