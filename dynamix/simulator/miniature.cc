@@ -1,0 +1,224 @@
+// One iteration over local batches b_i, B = sum b_i (DESIGN section 7):
+//   s_i  = sum over worker i's samples of the loss gradient        s = sum_i s_i
+//   g_i  = s_i / b_i                                               g = s / B
+//   rate = base * ScheduleFactor(samples seen / planned) * LearningRateFactor(rule, B, base batch,
+//   noise scale) SGD  v := momentum v + g, w := w - rate v         Adam (Kingma and Ba 2015): beta2
+//   0.999, epsilon 1e-8
+// and every noise_every-th iteration EstimateNoise(sum_i |s_i|^2 / b_i, |g|^2, B, workers) enters
+// the noise scale.
+#include "dynamix/simulator/miniature.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "dynamix/core/check.h"
+
+namespace dynamix {
+namespace {
+
+constexpr double kAdamBeta2 = 0.999;
+constexpr double kAdamEpsilon = 1e-8;
+constexpr double kNoiseMemory = 0.95;  // per iteration
+
+enum Stream : std::uint64_t { kParameterStream = 101, kOrderStream };
+
+// Sample counts of at most `most` groups of consecutive present workers.
+std::vector<int> GroupWorkers(const std::vector<int>& batches, int most) {
+  std::vector<int> present;
+  for (const int batch : batches) {
+    DYNAMIX_CHECK(batch >= 0, "a local batch is not negative");
+    if (batch > 0) present.push_back(batch);
+  }
+  DYNAMIX_CHECK(!present.empty(), "at least one worker is present");
+  const std::size_t count = std::min(present.size(), static_cast<std::size_t>(most));
+  std::vector<int> groups(count, 0);
+  for (std::size_t i = 0; i < present.size(); ++i) groups[i * count / present.size()] += present[i];
+  return groups;
+}
+
+class Moments {
+ public:
+  void Add(double value) {
+    ++count_;
+    const double delta = value - mean_;
+    mean_ += delta / count_;
+    squares_ += delta * (value - mean_);
+  }
+  double mean() const { return count_ > 0 ? mean_ : kMissing; }
+  double spread() const { return count_ > 1 ? std::sqrt(squares_ / count_) : kMissing; }
+
+ private:
+  int count_ = 0;
+  double mean_ = 0, squares_ = 0;
+};
+
+}  // namespace
+
+struct Miniature::Window {
+  Moments loss, accuracy, gradient_norm;
+  double learning_rate = kMissing;
+};
+
+Miniature::Miniature(const MiniatureOptions& options, const MiniaturePools& pools)
+    : options_(options),
+      task_(std::make_shared<const MiniatureTask>(MakeTask(options, pools))),
+      network_(options.network),
+      order_(options.training_samples, Rng(options.seed).Fork(kOrderStream)),
+      noise_scale_(std::pow(kNoiseMemory, options.noise_every)),
+      gradient_(network_.parameter_count(), 0.0f),
+      part_(network_.parameter_count(), 0.0f),
+      first_moment_(network_.parameter_count(), 0.0f),
+      inputs_(static_cast<std::size_t>(MiniatureNetwork::kPass) * network_.input_stride()),
+      rows_(MiniatureNetwork::kPass),
+      labels_(MiniatureNetwork::kPass) {
+  Rng rng = Rng(options.seed).Fork(kParameterStream);
+  parameters_ = network_.RandomParameters(rng, options.initial_scale);
+  if (options.optimizer.kind == OptimizerKind::kAdam)
+    second_moment_.assign(parameters_.size(), 0.0f);
+}
+
+TrainingReport Miniature::Run(const std::vector<int>& batches, int iterations) {
+  const std::vector<int> groups = GroupWorkers(batches, kMostGroups);
+  int global_batch = 0;
+  for (const int size : groups) global_batch += size;
+  evaluated_ = false;
+  Window window;
+  for (int i = 0; i < iterations; ++i) {
+    if (!diverged_) Iterate(groups, global_batch, window);
+    samples_seen_ += global_batch;
+    ++iterations_;
+  }
+  TrainingReport report;
+  report.progress =
+      std::min(1.0, static_cast<double>(samples_seen_) / options_.optimizer.planned_samples);
+  if (diverged_) return report;
+  report.loss = window.loss.mean();
+  report.accuracy = window.accuracy.mean();
+  report.accuracy_spread = window.accuracy.spread();
+  report.gradient_norm = window.gradient_norm.mean();
+  report.gradient_norm_spread = window.gradient_norm.spread();
+  // One worker cannot tell noise from signal, and what it knew before it was alone grows old.
+  report.noise_scale = groups.size() > 1 ? noise_scale_.value() : kMissing;
+  report.learning_rate = window.learning_rate;
+  return report;
+}
+
+void Miniature::Iterate(const std::vector<int>& groups, int global_batch, Window& window) {
+  network_.SetParameters(parameters_);
+  std::fill(gradient_.begin(), gradient_.end(), 0.0f);
+  const int size = network_.parameter_count();
+  const bool apart = groups.size() > 1 && iterations_ % options_.noise_every == 0;
+  LossSum sum;
+  double weighted_squared_norms = 0;
+  if (apart) {
+    for (const int count : groups) {
+      std::fill(part_.begin(), part_.end(), 0.0f);
+      const LossSum more = AddGradient(count, part_.data());
+      sum.loss += more.loss;
+      sum.correct += more.correct;
+      weighted_squared_norms += SquaredNormAndAdd(size, part_.data(), gradient_.data()) / count;
+    }
+  } else {
+    sum = AddGradient(global_batch, gradient_.data());
+  }
+  const double batch = global_batch;
+  const double squared_norm = SquaredNorm(size, gradient_.data()) / (batch * batch);
+  if (!std::isfinite(sum.loss) || !std::isfinite(squared_norm)) {
+    diverged_ = true;
+    return;
+  }
+  if (apart) {
+    noise_scale_.Add(EstimateNoise(weighted_squared_norms, squared_norm, batch,
+                                   static_cast<int>(groups.size())));
+  }
+  window.learning_rate = LearningRate(global_batch);
+  Step(1 / batch, window.learning_rate);
+  window.loss.Add(sum.loss / batch);
+  window.accuracy.Add(sum.correct / batch);
+  window.gradient_norm.Add(std::sqrt(squared_norm));
+}
+
+LossSum Miniature::AddGradient(int count, float* gradient) {
+  const FeaturePool& pool = *task_->pool;
+  LossSum sum;
+  for (int done = 0; done < count; done += MiniatureNetwork::kPass) {
+    const int size = std::min(MiniatureNetwork::kPass, count - done);
+    int at = 0;
+    order_.Take(size, [&](std::uint32_t sample) {
+      rows_[at] = task_->training.rows[sample];
+      labels_[at++] = task_->training.labels[sample];
+    });
+    GatherScaled(size, network_.input_stride(), rows_.data(), pool.rows.data(), pool.stride,
+                 task_->scales.data(), inputs_.data());
+    const LossSum more = network_.AddGradient(size, inputs_.data(), labels_.data(), gradient);
+    sum.loss += more.loss;
+    sum.correct += more.correct;
+  }
+  return sum;
+}
+
+double Miniature::LearningRate(int global_batch) const {
+  const OptimizerOptions& optimizer = options_.optimizer;
+  const double progress = static_cast<double>(samples_seen_) / optimizer.planned_samples;
+  return optimizer.learning_rate * ScheduleFactor(optimizer.schedule, progress) *
+         LearningRateFactor(optimizer.rule, global_batch, optimizer.base_batch,
+                            noise_scale_.value());
+}
+
+void Miniature::Step(double gradient_scale, double learning_rate) {
+  const OptimizerOptions& optimizer = options_.optimizer;
+  const int size = network_.parameter_count();
+  if (optimizer.kind == OptimizerKind::kSgd) {
+    SgdStep(size, gradient_.data(), static_cast<float>(gradient_scale),
+            static_cast<float>(learning_rate), static_cast<float>(optimizer.momentum),
+            first_moment_.data(), parameters_.data());
+    return;
+  }
+  const double step = static_cast<double>(iterations_ + 1);
+  const AdamFactors factors{
+      .beta1 = static_cast<float>(optimizer.momentum),
+      .beta2 = static_cast<float>(kAdamBeta2),
+      .rate = static_cast<float>(learning_rate / (1 - std::pow(optimizer.momentum, step))),
+      .second_factor = static_cast<float>(1 / std::sqrt(1 - std::pow(kAdamBeta2, step))),
+      .epsilon = static_cast<float>(kAdamEpsilon)};
+  AdamStep(size, gradient_.data(), static_cast<float>(gradient_scale), factors,
+           first_moment_.data(), second_moment_.data(), parameters_.data());
+}
+
+void Miniature::EvaluateHeldOut() {
+  if (evaluated_) return;
+  evaluated_ = true;
+  held_out_loss_ = kWorstLoss;
+  held_out_accuracy_ = 1.0 / options_.network.classes;
+  if (diverged_) return;
+  const MiniatureTask::Samples& samples = task_->held_out;
+  const int count = static_cast<int>(samples.rows.size());
+  network_.SetParameters(parameters_);
+  LossSum sum;
+  for (int done = 0; done < count; done += MiniatureNetwork::kPass) {
+    const int size = std::min(MiniatureNetwork::kPass, count - done);
+    GatherScaled(size, network_.input_stride(), samples.rows.data() + done,
+                 task_->pool->rows.data(), task_->pool->stride, task_->scales.data(),
+                 inputs_.data());
+    const LossSum more = network_.Evaluate(size, inputs_.data(), samples.labels.data() + done);
+    sum.loss += more.loss;
+    sum.correct += more.correct;
+  }
+  if (!std::isfinite(sum.loss)) return;
+  held_out_loss_ = std::min(kWorstLoss, sum.loss / count);
+  held_out_accuracy_ = static_cast<double>(sum.correct) / count;
+}
+
+double Miniature::HeldOutLoss() {
+  EvaluateHeldOut();
+  return held_out_loss_;
+}
+
+double Miniature::HeldOutAccuracy() {
+  EvaluateHeldOut();
+  return held_out_accuracy_;
+}
+
+std::unique_ptr<Convergence> Miniature::Clone() const { return std::make_unique<Miniature>(*this); }
+
+}  // namespace dynamix

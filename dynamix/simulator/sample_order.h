@@ -1,0 +1,47 @@
+// The order in which a job reads its samples: a seeded permutation of all of them and one cursor
+// shared by all workers, so that every sample is read exactly once per epoch whatever the batches
+// do.
+//
+// A batch may cross the end of an epoch, or be larger than one: the next permutation starts where
+// it ends. A value type: a copy continues identically. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "dynamix/core/check.h"
+#include "dynamix/core/rng.h"
+
+namespace dynamix {
+
+class SampleOrder {
+ public:
+  SampleOrder(int samples, const Rng& rng) : rng_(rng), order_(samples) {
+    DYNAMIX_CHECK(samples > 0, "samples to order");
+    std::iota(order_.begin(), order_.end(), 0u);
+    Shuffle();
+  }
+
+  // Calls visit(sample) for the next `count` samples, in order.
+  template <typename Visit>
+  void Take(int count, const Visit& visit) {
+    for (int i = 0; i < count; ++i) {
+      if (cursor_ == order_.size()) Shuffle();
+      visit(order_[cursor_++]);
+    }
+  }
+
+ private:
+  void Shuffle() {
+    for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[rng_.Below(i)]);
+    cursor_ = 0;
+  }
+
+  Rng rng_;
+  std::vector<std::uint32_t> order_;
+  std::size_t cursor_ = 0;
+};
+
+}  // namespace dynamix
