@@ -4,6 +4,7 @@
 #   dynamix_room_test(NAME SOURCES a_test.cc [DEPENDS ...])
 #   dynamix_fuzzer(NAME SOURCES x_fuzz.cc DEPENDS ...)
 
+cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH DYNAMIX_ROOT)
 find_program(DYNAMIX_CCACHE ccache)
 if(DYNAMIX_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${DYNAMIX_CCACHE})
@@ -28,7 +29,7 @@ function(dynamix_room name)
   set_target_properties(dynamix_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
   target_compile_features(dynamix_${name} PUBLIC cxx_std_20)
   target_include_directories(dynamix_${name} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+    $<BUILD_INTERFACE:${DYNAMIX_ROOT}> $<INSTALL_INTERFACE:include>)
   target_link_libraries(dynamix_${name} PUBLIC ${ROOM_DEPENDS}
     PRIVATE ${ROOM_PRIVATE_DEPENDS} $<BUILD_INTERFACE:dynamix_flags>)
   set_property(GLOBAL APPEND PROPERTY DYNAMIX_ROOMS ${name})

@@ -1,0 +1,128 @@
+#include "dynamix/core/action.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "dynamix/core/encoder.h"
+#include "dynamix/core/input_error.h"
+#include "dynamix/core/sample_round.h"
+
+namespace dynamix {
+namespace {
+
+std::vector<ActionOptions> AllOptions() {
+  std::vector<ActionOptions> all;
+  for (auto kind : {ActionKind::kRelative, ActionKind::kAdditive})
+    for (auto base : {LocalBase::kShare, LocalBase::kCurrent})
+      for (int levels = 1; levels <= 3; ++levels)
+        all.push_back({kind, base, (levels & 1) != 0, (levels & 2) != 0});
+  return all;
+}
+
+Actions Hold(int workers) { return {kHold, std::vector<int>(workers, kHold)}; }
+
+TEST(ActionTest, SetsAreTheStatedOnes) {
+  EXPECT_DOUBLE_EQ(Adjust(ActionKind::kRelative, 0, 90), 60);
+  EXPECT_DOUBLE_EQ(Adjust(ActionKind::kRelative, 3, 80), 90);
+  EXPECT_DOUBLE_EQ(Adjust(ActionKind::kRelative, kHold, 77), 77);
+  EXPECT_DOUBLE_EQ(Adjust(ActionKind::kAdditive, 0, 90), -10);
+  EXPECT_DOUBLE_EQ(Adjust(ActionKind::kAdditive, 3, 80), 105);
+  EXPECT_DOUBLE_EQ(Adjust(ActionKind::kAdditive, 4, 800, 4), 1200);
+  EXPECT_EQ(ActionName(ActionKind::kRelative, 4), "x1.5");
+  EXPECT_EQ(ActionName(ActionKind::kAdditive, 1), "-25");
+  EXPECT_EQ(ActionName(ActionKind::kAdditive, kHold), "hold");
+}
+
+TEST(ActionTest, OptionsSurviveTheirText) {
+  for (const ActionOptions& options : AllOptions()) {
+    const ActionOptions parsed = ParseActionOptions(Format(options));
+    EXPECT_EQ(Format(parsed), Format(options));
+  }
+  EXPECT_EQ(Format(ActionOptions{}), "relative,share,team+local");
+  EXPECT_THROW(ParseActionOptions("relative,share"), InputError);
+}
+
+TEST(ActionTest, NothingEverLeavesTheBounds) {
+  Rng rng(1);
+  for (int trial = 0; trial < 2000; ++trial) {
+    const int workers = 1 + static_cast<int>(rng.Below(9));
+    Round round = SampleRound(rng, workers);
+    for (RoundEntry& entry : round.entries) {
+      entry.bounds.min = 1 + static_cast<int>(rng.Below(64));
+      entry.bounds.max = entry.bounds.min + 16 + static_cast<int>(rng.Below(400));
+      entry.bounds.granularity = 1 + static_cast<int>(rng.Below(8));
+      entry.bounds.dead_band = rng.Uniform(0, 0.2);
+      entry.active = rng.Uniform() < 0.8;
+    }
+    Encoder encoder;
+    const std::vector<double> shares = encoder.Encode(round).shares;
+    const ActionOptions options = AllOptions()[rng.Below(AllOptions().size())];
+    Decisions decisions;
+    if (rng.Uniform() < 0.5) {
+      Actions actions{static_cast<int>(rng.Below(kActionCount)), {}};
+      for (int i = 0; i < workers; ++i) actions.local.push_back(static_cast<int>(rng.Below(5)));
+      decisions = actions;
+    } else {
+      const double wild[] = {kMissing, -5, 0, 1e300, HUGE_VAL, -HUGE_VAL, 77.3};
+      Sizes sizes;
+      for (int i = 0; i < workers; ++i) sizes.local.push_back(wild[rng.Below(7)]);
+      decisions = sizes;
+    }
+    const std::vector<int> sizes = Apply(round, shares, decisions, options);
+    for (int i = 0; i < workers; ++i) {
+      const RoundEntry& entry = round.entries[i];
+      if (!entry.active) {
+        EXPECT_EQ(sizes[i], entry.batch);
+        continue;
+      }
+      EXPECT_GE(sizes[i], entry.bounds.min);
+      EXPECT_LE(sizes[i], entry.bounds.max);
+      EXPECT_EQ(sizes[i] % entry.bounds.granularity, 0);
+    }
+  }
+}
+
+TEST(ActionTest, HoldingOnTheShareBaseBalances) {
+  Rng rng(2);
+  Round round = SampleRound(rng, 3);
+  for (RoundEntry& entry : round.entries) entry.batch = 100;
+  const std::vector<int> sizes = Apply(round, {0.5, 0.3, 0.2}, Hold(3), ActionOptions{});
+  EXPECT_EQ(sizes, (std::vector<int>{150, 90, 60}));
+}
+
+TEST(ActionTest, HoldingOnTheCurrentBaseChangesNothing) {
+  Rng rng(3);
+  const Round round = SampleRound(rng, 4);
+  const std::vector<int> sizes = Apply(round, {0.25, 0.25, 0.25, 0.25}, Hold(4),
+                                       {ActionKind::kAdditive, LocalBase::kCurrent, false, true});
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(sizes[i], round.entries[i].batch);
+}
+
+TEST(ActionTest, ATeamActionScalesTheGlobalBatchAndALocalOneOnlyItsWorker) {
+  Rng rng(4);
+  Round round = SampleRound(rng, 2);
+  for (RoundEntry& entry : round.entries) entry.batch = 100;
+  Actions actions = Hold(2);
+  actions.team = 4;
+  EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, {}), (std::vector<int>{150, 150}));
+  actions = Hold(2);
+  actions.local[1] = 3;
+  EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, {}), (std::vector<int>{100, 113}));
+}
+
+TEST(ActionTest, MasksForbidWhatCannotMove) {
+  Rng rng(5);
+  Round round = SampleRound(rng, 2);
+  for (RoundEntry& entry : round.entries) entry.batch = entry.bounds.max;
+  EXPECT_EQ(TeamMask(round, {}), (ActionMask{true, true, true, false, false}));
+  EXPECT_EQ(LocalMask(round.entries[0], {}), (ActionMask{true, true, true, false, false}));
+  round.entries[0].batch = 100;
+  EXPECT_EQ(TeamMask(round, {}), (ActionMask{true, true, true, true, true}));
+  round.entries[1].report.reset();
+  EXPECT_EQ(LocalMask(round.entries[1], {}), (ActionMask{false, false, true, false, false}));
+}
+
+}  // namespace
+}  // namespace dynamix
