@@ -10,9 +10,9 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
-#include "dynamix/core/noise_scale.h"
 #include "dynamix/core/rng.h"
 #include "dynamix/simulator/convergence.h"
 
@@ -30,6 +30,9 @@ struct QuadraticOptions {
   double noise_scale = 60;   // tr(C) / |G|^2 at the start, in samples, (0, 1e9]
   double noise_floor = 0.1;  // part of the gradient covariance that stays when the excess loss is
                              // gone, [0, 1]; 1: constant covariance, as in the paper
+  double noise_dimensions = 100;  // tr(C)^2 / tr(C^2) of the measured gradients, [1, 1e9]: real
+                                  // ones have more directions than the model; only sets how noisy
+                                  // estimates of gradient norms and noise scale are
   double irreducible_loss = 0.1;  // training loss at the minimum, [0, 1e6]
   double held_out_gap = 0.1;      // held-out minus training loss at the minimum, [0, 1e6]
   double chance_accuracy = 0.1;   // accuracy at the initial loss, [0, 1)
@@ -37,7 +40,7 @@ struct QuadraticOptions {
   double accuracy_exponent =
       0.8;  // accuracy = best - (best - chance) * (excess / initial)^exponent, (0, 4]
 
-  // Throws InputError naming `field` when a value is outside its range.
+  // What ranges of single fields cannot say. Throws InputError naming `field`.
   void Validate(std::string_view field) const;
 };
 
@@ -62,36 +65,41 @@ class Quadratic : public Convergence {
  private:
   using Vector = std::array<double, kMaxDimensions>;
 
-  // Second moments of position x and velocity u per direction.
+  // Second moments per direction: of position x, of velocity u (the last step), and across.
   struct Moments {
-    Vector xx, xu, uu;
+    Vector xx{}, xu{}, uu{};
   };
-  struct GradientMoments {
-    double squared_norm;   // E|G|^2
-    double trace;          // tr(C)
-    double trace_squared;  // tr(C^2)
-    double crossed;        // E[G^T C G]
+  // Expectations over directions in the present state.
+  struct Summary {
+    double excess_loss;
+    double squared_norm;  // E|G|^2
+    double trace;         // tr(C)
   };
 
-  void Advance(double global_batch, double learning_rate, int iterations);
-  void UpdatePreconditioner(double global_batch, int iterations);
-  GradientMoments MeasureGradient() const;
-  double CovarianceFactor() const;
+  Summary Summarise() const;
+  double CovarianceFactor(double excess_loss) const;
+  // Fills rates_ (what a direction's gradient is multiplied by in one step).
+  void SetRates(double learning_rate, double global_batch, int iterations,
+                double covariance_factor);
+  void LimitDivergence();
+  void RememberNoise(double trace, double squared_norm, int iterations);
+  double MeasuredNoiseScale() const;
   double Accuracy(double excess_loss) const;
-  TrainingReport Measure(const GradientMoments& gradient, double excess_before, int workers,
+  TrainingReport Measure(const Summary& before, const Summary& after, int workers,
                          double global_batch, int iterations);
 
   QuadraticOptions options_;
   OptimizerOptions optimizer_;
   Rng rng_;
-  Vector curvature_, covariance_;  // h_d; c_d at the start
+  Vector curvature_{}, covariance_{};  // h_d; c_d at the start
+  double initial_trace_ = 0;
   Moments moments_;
-  Vector squared_gradient_;  // Adam's second moment, before its start correction
-  double second_moment_weight_ = 0;
-  double last_learning_rate_ = 0;
+  Vector rates_{};              // of the last window
+  Vector squared_gradients_{};  // Adam's second moments, before their start correction
+  double squared_gradients_weight_ = 0;
   double samples_seen_ = 0;
-  NoiseScale noise_scale_;
-  double iterations_seen_ = 0;
+  double measured_trace_ = 0, measured_squared_norm_ = 0;  // smoothed, as NoiseScale does
+  Summary now_;
 };
 
 }  // namespace dynamix
