@@ -1,0 +1,14 @@
+// One function per subcommand: each adds its flags to the application and runs when the user names
+// it. Errors leave as exceptions; main.cc turns them into one line on stderr and an exit code
+// (docs/errors.md).
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace dynamix {
+
+void AddEvaluateCommand(CLI::App& app);
+void AddLearnCommand(CLI::App& app);
+void AddPolicyCommand(CLI::App& app);
+
+}  // namespace dynamix

@@ -1,0 +1,57 @@
+#include "dynamix/cli/data_folder.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "dynamix/core/input_error.h"
+
+namespace dynamix {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool HoldsData(const fs::path& folder) {
+  return fs::is_directory(folder / "scenarios") && fs::is_directory(folder / "workloads");
+}
+
+}  // namespace
+
+std::string DataFolder() {
+  if (const char* named = std::getenv("DYNAMIX_DATA")) {
+    if (HoldsData(named)) return named;
+    throw InputError::OutOfRange("DYNAMIX_DATA", named, "a folder with scenarios/ and workloads/");
+  }
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  for (fs::path folder = program.parent_path(); folder.has_relative_path();
+       folder = folder.parent_path()) {
+    if (HoldsData(folder)) return folder.string();
+    if (HoldsData(folder / "share" / "dynamix")) return (folder / "share" / "dynamix").string();
+  }
+  throw InputError(
+      "no scenarios/ and workloads/ found near the program: set DYNAMIX_DATA to the folder that "
+      "holds them");
+}
+
+std::string FashionMnistFolder() {
+  if (const char* named = std::getenv("DYNAMIX_FASHION_MNIST")) return named;
+  return "/usr/share/datasets/fashion-mnist";
+}
+
+std::string FindData(const std::string& what, const std::string& value, const std::string& folder,
+                     const std::string& suffix) {
+  if (fs::exists(value)) return value;
+  const fs::path shipped = fs::path(DataFolder()) / folder;
+  const fs::path file = shipped / (value + suffix);
+  if (fs::exists(file)) return file.string();
+  std::string choices;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(shipped, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.ends_with(suffix)) continue;
+    choices += (choices.empty() ? "" : ", ") + name.substr(0, name.size() - suffix.size());
+  }
+  throw InputError::OutOfRange(what, value, "a file, or one of: " + choices);
+}
+
+}  // namespace dynamix

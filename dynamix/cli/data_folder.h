@@ -1,0 +1,21 @@
+// Where the shipped data is: scenarios/, workloads/, policies/. The first of: the environment
+// variable DYNAMIX_DATA, a folder above the program that holds them (a source tree),
+// PREFIX/share/dynamix.
+#pragma once
+
+#include <string>
+
+namespace dynamix {
+
+// Throws InputError when none of the three has them.
+std::string DataFolder();
+
+// Where the Fashion-MNIST files are: DYNAMIX_FASHION_MNIST, else the Debian package's folder.
+std::string FashionMnistFolder();
+
+// A path as the user wrote it, or the file of that stem in FOLDER of the data folder ("default" ->
+// policies/default.safetensors). Throws InputError naming `what`, the value and the choices.
+std::string FindData(const std::string& what, const std::string& value, const std::string& folder,
+                     const std::string& suffix);
+
+}  // namespace dynamix

@@ -1,0 +1,51 @@
+#include "dynamix/cli/progress.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace dynamix {
+namespace {
+
+constexpr auto kTerminalPause = std::chrono::milliseconds(100);
+constexpr auto kLogPause = std::chrono::seconds(10);
+constexpr int kBarWidth = 24;
+
+}  // namespace
+
+Progress::Progress(std::string label, long total, bool quiet)
+    : label_(std::move(label)),
+      total_(std::max(1L, total)),
+      quiet_(quiet),
+      terminal_(isatty(STDERR_FILENO) != 0),
+      start_(std::chrono::steady_clock::now()),
+      drawn_(start_) {}
+
+Progress::~Progress() {
+  if (done_ > 0) Draw(true);
+}
+
+void Progress::Advance(long steps, const std::string& note) {
+  const std::lock_guard lock(mutex_);
+  done_ += steps;
+  if (!note.empty()) note_ = note;
+  if (std::chrono::steady_clock::now() - drawn_ >= (terminal_ ? kTerminalPause : kLogPause))
+    Draw(false);
+}
+
+void Progress::Draw(bool last) {
+  if (quiet_) return;
+  drawn_ = std::chrono::steady_clock::now();
+  const double elapsed = std::chrono::duration<double>(drawn_ - start_).count();
+  const double share = std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_));
+  const int filled = static_cast<int>(share * kBarWidth);
+  const std::string bar = std::string(filled, '#') + std::string(kBarWidth - filled, '.');
+  const double left = share > 0 ? elapsed / share - elapsed : 0;
+  std::fprintf(stderr, "%s%s [%s] %ld/%ld  %.0f s, %.0f s left  %s%s", terminal_ ? "\r\033[K" : "",
+               label_.c_str(), bar.c_str(), done_, total_, elapsed, left, note_.c_str(),
+               terminal_ && !last ? "" : "\n");
+  std::fflush(stderr);
+}
+
+}  // namespace dynamix

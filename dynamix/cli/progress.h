@@ -1,0 +1,31 @@
+// A progress bar on stderr: redrawn in place on a terminal, a line now and then elsewhere.
+// Thread-safe.
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <string>
+
+namespace dynamix {
+
+class Progress {
+ public:
+  // `quiet`: draws nothing (--json, --quiet).
+  Progress(std::string label, long total, bool quiet);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void Advance(long steps = 1, const std::string& note = {});
+
+ private:
+  void Draw(bool last);
+
+  std::mutex mutex_;
+  std::string label_, note_;
+  long total_, done_ = 0;
+  bool quiet_, terminal_;
+  std::chrono::steady_clock::time_point start_, drawn_;
+};
+
+}  // namespace dynamix

@@ -1,0 +1,36 @@
+// Environment: a job that can be stepped, window by window. Implemented by the simulated cluster
+// and by the virtual cluster (real SGD, modelled clock); every implementation passes
+// environment_conformance.h.
+//
+// Not thread-safe; one thread per environment. Deterministic given its seed and the sizes it is
+// given.
+#pragma once
+
+#include <vector>
+
+#include "dynamix/core/round.h"
+
+namespace dynamix {
+
+// The truth after the last window. For rewards, targets and tables; states never see it.
+struct Truth {
+  double seconds = 0;         // since the start of the job
+  double window_seconds = 0;  // length of the last window
+  double held_out_loss = 0;
+  double held_out_accuracy = 0;
+  bool reached = false;      // the target was reached, now or earlier
+  bool out_of_time = false;  // the job's time or sample budget is spent
+};
+
+class Environment {
+ public:
+  virtual ~Environment() = default;
+  // Starts the job anew and runs its first window at the start batches.
+  virtual Round Reset() = 0;
+  // Runs one window at these local batches (one per entry of the round; inactive workers' are
+  // ignored).
+  virtual Round Step(const std::vector<int>& sizes) = 0;
+  virtual const Truth& truth() const = 0;
+};
+
+}  // namespace dynamix
