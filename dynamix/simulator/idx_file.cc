@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -66,7 +67,9 @@ IdxArray ReadIdxFile(const std::filesystem::path& path, int dimensions, std::siz
   std::uint8_t extra;
   const int more = gzread(file.get(), &extra, 1);
   if (more > 0) Refuse(path, "it is longer than its header says");
-  if (more < 0) Refuse(path, "it is corrupt (gzip checksum)");
+  int code = Z_OK;
+  gzerror(file.get(), &code);
+  if (code != Z_OK) Refuse(path, "it is corrupt (gzip checksum missing or wrong)");
   return array;
 }
 

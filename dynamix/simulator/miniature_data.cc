@@ -39,10 +39,13 @@ Images ReadImages(const std::filesystem::path& folder, const std::string& part) 
   }
   Images result{std::vector<float>(static_cast<std::size_t>(images.sizes[0]) * kPixels),
                 std::move(labels.data)};
-  for (std::size_t i = 0; i < images.data.size(); ++i) {
-    const std::size_t image = i / (kImage * kImage), y = i / kImage % kImage, x = i % kImage;
-    result.features[image * kPixels + y / kBlock * kSide + x / kBlock] +=
-        static_cast<float>(images.data[i]) / (255.0f * kBlock * kBlock);
+  const std::uint8_t* pixel = images.data.data();
+  for (std::size_t at = 0; at < result.features.size(); at += kPixels) {
+    float* features = result.features.data() + at;
+    for (int y = 0; y < kImage; ++y)
+      for (int x = 0; x < kImage; ++x)
+        features[y / kBlock * kSide + x / kBlock] += static_cast<float>(*pixel++);
+    for (int i = 0; i < kPixels; ++i) features[i] /= 255.0f * kBlock * kBlock;
   }
   return result;
 }

