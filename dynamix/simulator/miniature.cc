@@ -16,8 +16,6 @@
 namespace dynamix {
 namespace {
 
-constexpr double kAdamBeta2 = 0.999;
-constexpr double kAdamEpsilon = 1e-8;
 constexpr double kNoiseMemory = 0.95;  // per iteration
 
 enum Stream : std::uint64_t { kParameterStream = 101, kOrderStream };
@@ -174,13 +172,8 @@ void Miniature::Step(double gradient_scale, double learning_rate) {
             first_moment_.data(), parameters_.data());
     return;
   }
-  const double step = static_cast<double>(iterations_ + 1);
-  const AdamFactors factors{
-      .beta1 = static_cast<float>(optimizer.momentum),
-      .beta2 = static_cast<float>(kAdamBeta2),
-      .rate = static_cast<float>(learning_rate / (1 - std::pow(optimizer.momentum, step))),
-      .second_factor = static_cast<float>(1 / std::sqrt(1 - std::pow(kAdamBeta2, step))),
-      .epsilon = static_cast<float>(kAdamEpsilon)};
+  const AdamFactors factors =
+      MakeAdamFactors(learning_rate, optimizer.momentum, static_cast<double>(iterations_ + 1));
   AdamStep(size, gradient_.data(), static_cast<float>(gradient_scale), factors,
            first_moment_.data(), second_moment_.data(), parameters_.data());
 }

@@ -301,6 +301,15 @@ DYNAMIX_SIMD void SgdStep(int size, const float* gradient, float gradient_scale,
   }
 }
 
+AdamFactors MakeAdamFactors(double learning_rate, double beta1, double step) {
+  constexpr double kBeta2 = 0.999, kEpsilon = 1e-8;
+  return {.beta1 = static_cast<float>(beta1),
+          .beta2 = static_cast<float>(kBeta2),
+          .rate = static_cast<float>(learning_rate / (1 - std::pow(beta1, step))),
+          .second_factor = static_cast<float>(1 / std::sqrt(1 - std::pow(kBeta2, step))),
+          .epsilon = static_cast<float>(kEpsilon)};
+}
+
 DYNAMIX_SIMD void AdamStep(int size, const float* __restrict__ gradient, float gradient_scale,
                            const AdamFactors& factors, float* __restrict__ first,
                            float* __restrict__ second, float* __restrict__ weights) {

@@ -85,6 +85,8 @@ struct AdamFactors {
   float second_factor;  // 1 over sqrt(1 - beta2^t)
   float epsilon;
 };
+// Of step 1, 2, ... with beta2 0.999 and epsilon 1e-8.
+AdamFactors MakeAdamFactors(double learning_rate, double beta1, double step);
 void AdamStep(int size, const float* gradient, float gradient_scale, const AdamFactors& factors,
               float* first, float* second, float* weights);
 
