@@ -59,7 +59,7 @@ struct Miniature::Window {
 
 Miniature::Miniature(const MiniatureOptions& options, const MiniaturePools& pools)
     : options_(options),
-      task_(std::make_shared<const MiniatureTask>(MakeTask(options, pools))),
+      task_(std::make_shared<const MiniatureTask>(MakeMiniatureTask(options, pools))),
       network_(options.network),
       order_(options.training_samples, Rng(options.seed).Fork(kOrderStream)),
       noise_scale_(std::pow(kNoiseMemory, options.noise_every)),

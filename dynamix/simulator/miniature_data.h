@@ -33,4 +33,10 @@ std::shared_ptr<const FeaturePool> LoadFashionPool(const std::filesystem::path& 
 std::shared_ptr<const FeaturePool> MakeGaussianPool(std::uint64_t seed, int training_count = 24000,
                                                     int held_out_count = 2000, int inputs = 64);
 
+// What miniatures select from. A pool no family in use needs may be null.
+struct MiniaturePools {
+  std::shared_ptr<const FeaturePool> fashion;
+  std::shared_ptr<const FeaturePool> gaussian;
+};
+
 }  // namespace dynamix

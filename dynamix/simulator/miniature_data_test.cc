@@ -57,7 +57,7 @@ TEST(MiniatureDataTest, ScalesFollowThePowerLawWithMeanSquareOne) {
   MiniatureOptions options = TeacherOptions();
   options.spectrum = 1.5;
   options.feature_scale = 2;
-  const MiniatureTask task = MakeTask(options, GaussianPools());
+  const MiniatureTask task = MakeMiniatureTask(options, GaussianPools());
   double squares = 0;
   for (const float scale : task.scales) squares += scale * scale;
   EXPECT_NEAR(squares, 4 * 24, 1e-3);
@@ -67,7 +67,7 @@ TEST(MiniatureDataTest, ScalesFollowThePowerLawWithMeanSquareOne) {
 }
 
 TEST(MiniatureDataTest, RowsAreDistinctAndTheHeldOutPartIsApart) {
-  const MiniatureTask task = MakeTask(TeacherOptions(), GaussianPools());
+  const MiniatureTask task = MakeMiniatureTask(TeacherOptions(), GaussianPools());
   std::vector<std::uint32_t> rows = task.training.rows;
   std::sort(rows.begin(), rows.end());
   EXPECT_EQ(std::unique(rows.begin(), rows.end()), rows.end());
@@ -80,7 +80,7 @@ TEST(MiniatureDataTest, EveryClassOccursInTheGaussianFamilies) {
     MiniatureOptions options = TeacherOptions();
     options.family = family;
     for (options.seed = 1; options.seed < 6; ++options.seed) {
-      const MiniatureTask task = MakeTask(options, GaussianPools());
+      const MiniatureTask task = MakeMiniatureTask(options, GaussianPools());
       std::vector<int> counts(options.network.classes, 0);
       for (const std::uint8_t label : task.training.labels) ++counts.at(label);
       EXPECT_GT(*std::min_element(counts.begin(), counts.end()), 30);
@@ -91,9 +91,9 @@ TEST(MiniatureDataTest, EveryClassOccursInTheGaussianFamilies) {
 TEST(MiniatureDataTest, LabelNoiseReplacesItsShareOfLabels) {
   MiniatureOptions options = TeacherOptions();
   const MiniaturePools pools = GaussianPools();
-  const MiniatureTask clean = MakeTask(options, pools);
+  const MiniatureTask clean = MakeMiniatureTask(options, pools);
   options.label_noise = 0.3;
-  const MiniatureTask noisy = MakeTask(options, pools);
+  const MiniatureTask noisy = MakeMiniatureTask(options, pools);
   ASSERT_EQ(clean.training.rows, noisy.training.rows);
   double changed = 0;
   for (std::size_t i = 0; i < clean.training.labels.size(); ++i)
@@ -105,13 +105,13 @@ TEST(MiniatureDataTest, RefusesMoreThanThePoolHas) {
   const MiniaturePools pools = GaussianPools();
   MiniatureOptions options = TeacherOptions();
   options.training_samples = 4001;
-  EXPECT_THROW(MakeTask(options, pools), InputError);
+  EXPECT_THROW(MakeMiniatureTask(options, pools), InputError);
   options = TeacherOptions();
   options.held_out_samples = 601;
-  EXPECT_THROW(MakeTask(options, pools), InputError);
+  EXPECT_THROW(MakeMiniatureTask(options, pools), InputError);
   options = TeacherOptions();
   options.family = MiniatureFamily::kFashion;
-  EXPECT_THROW(MakeTask(options, pools), InputError);
+  EXPECT_THROW(MakeMiniatureTask(options, pools), InputError);
 }
 
 }  // namespace

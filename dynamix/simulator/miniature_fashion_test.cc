@@ -50,7 +50,7 @@ TEST(MiniatureFashionTest, PoolIsWhiteAndALearnedNetworkIsFarAboveChance) {
   EXPECT_GT(miniature.Run(batches, 20).noise_scale, 2 * early);
 
   options.network.classes = 4;
-  const MiniatureTask few = MakeTask(options, pools);
+  const MiniatureTask few = MakeMiniatureTask(options, pools);
   EXPECT_EQ(*std::max_element(few.training.labels.begin(), few.training.labels.end()), 3);
 }
 

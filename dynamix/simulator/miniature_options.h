@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,10 @@ namespace dynamix {
 enum class MiniatureFamily : int { kFashion = 0, kTeacher, kPrototypes };
 inline constexpr int kMiniatureFamilyCount = 3;
 std::string_view Name(MiniatureFamily family);
+std::optional<MiniatureFamily> ParseMiniatureFamily(std::string_view name);
+
+std::string_view Name(Activation activation);  // relu, tanh
+std::optional<Activation> ParseActivation(std::string_view name);
 
 struct MiniatureOptions {
   MiniatureFamily family = MiniatureFamily::kFashion;

@@ -166,7 +166,7 @@ void AddLabelNoise(double share, int classes, Samples& samples, Rng& rng) {
 
 }  // namespace
 
-MiniatureTask MakeTask(const MiniatureOptions& options, const MiniaturePools& pools) {
+MiniatureTask MakeMiniatureTask(const MiniatureOptions& options, const MiniaturePools& pools) {
   options.Validate();
   MiniatureTask task;
   task.pool = Pool(options, pools);

@@ -14,12 +14,6 @@
 
 namespace dynamix {
 
-// What miniatures select from. A pool no family in use needs may be null.
-struct MiniaturePools {
-  std::shared_ptr<const FeaturePool> fashion;
-  std::shared_ptr<const FeaturePool> gaussian;
-};
-
 // One task: which rows, with which labels and feature scales.
 struct MiniatureTask {
   struct Samples {
@@ -32,6 +26,6 @@ struct MiniatureTask {
 };
 
 // Throws InputError when options are invalid or ask for more than the pool has.
-MiniatureTask MakeTask(const MiniatureOptions& options, const MiniaturePools& pools);
+MiniatureTask MakeMiniatureTask(const MiniatureOptions& options, const MiniaturePools& pools);
 
 }  // namespace dynamix
