@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "dynamix/core/report.h"
@@ -49,7 +50,7 @@ class Cluster {
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<TimedEvent>& events() const { return events_; }
   // The largest local batch that fits into the worker's memory at once, >= 1.
-  int MemoryBatch(int worker) const { return state_[worker].memory_batch; }
+  int MemoryBatch(int worker) const { return limits_[worker].memory_batch; }
 
   // Truth of the present moment: expected values, jitter left out.
   double ComputeMs(int worker, double batch) const;
@@ -65,47 +66,53 @@ class Cluster {
     double slowdown = 1, bandwidth_factor = 1, added_loss = 0;
     int slowdowns = 0, bandwidths = 0, losses = 0, absences = 0;  // events under way
     bool present = true;
-    int memory_batch = 0;
-    double rate_mbps = 0;    // what the link carries now
-    double quota_share = 0;  // how much of a slowdown shows as throttling rather than as pressure
+    double rate_mbps = 0;                // what the link carries now
     double pressure = 0, throttled = 0;  // lagging averages
   };
+  // What never changes.
+  struct WorkerLimits {
+    int memory_batch = 0;
+    double quota_share = 0;  // how much of a slowdown shows as throttling, not as pressure
+  };
+  static constexpr double kLagSeconds = 10;  // of pressure and throttling
+
   struct Edge {
     double seconds;
     std::size_t event;
     bool begins;
   };
 
-  void ApplyEdgesUntil(double seconds);
+  bool ApplyEdgesUntil(double seconds);
   void ApplyEdge(const Edge& edge);
   void UpdateNetwork();
-  double LinkRate(const Node& node, const WorkerState& state) const;
   double DeviceMs(double batch) const;
-  int IterationsBeforeNextEdge(double now, int left, const std::vector<int>& batches) const;
+  int IterationsBeforeNextEdge(int left) const;
   void RunSegment(const std::vector<int>& batches, int iterations);
-  NetworkReport MeasureNetwork(int worker, const double* noise) const;
-  HostReport MeasureHost(int worker, const double* noise);
+  NetworkReport MeasureNetwork(int worker, std::span<const double> noise) const;
+  HostReport MeasureHost(int worker, std::span<const double> noise);
 
   CostOptions cost_;
   Communication communication_;
   NetworkTier tier_;
   double server_mbps_;
   std::vector<Node> nodes_;
+  std::vector<WorkerLimits> limits_;
   std::vector<WorkerState> state_;
   std::vector<TimedEvent> events_;
-  std::vector<Edge> edges_;
+  std::vector<Edge> edges_;  // sorted by time
   std::size_t next_edge_ = 0;
   int present_count_ = 0;
   double exchange_ms_ = 0;  // CommunicationMs of the present moment
   double slowest_rate_mbps_ = 0;
   double now_s_ = 0;
   Rng rng_{0};
+
+  // The last window.
   WindowTiming timing_;
   std::vector<int> batches_;
   int iterations_ = 0;
-  double network_factor_ = 1;
+  std::vector<double> expected_ms_;  // ComputeMs of a segment
   double lag_weight_ = 1;
-  std::vector<float> slowest_;  // per iteration of a segment
 };
 
 }  // namespace dynamix

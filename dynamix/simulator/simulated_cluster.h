@@ -53,22 +53,28 @@ class SimulatedCluster : public Environment {
   std::unique_ptr<SimulatedCluster> Clone() const;
 
  private:
-  Round RunWindow(const std::vector<int>& sizes);
-  void UpdateTruth();
+  double QuietSeconds() const;
+  // The worker's largest batch once it knows its memory.
+  int LoweredMax(int worker) const;
+  void TakeSizes(const std::vector<int>& sizes);
+  // Lowers the bounds of workers that just found out; the milliseconds lost to it.
+  double RunOutOfMemory();
+  void UpdateTruth(double window_seconds);
+  Round MakeRound(const TrainingReport& training);
 
-  double base_batch_, planned_samples_, base_learning_rate_;
-  LearningRateRule rule_;
-  double sample_budget_, time_budget_s_, late_reports_;
+  OptimizerOptions optimizer_;
+  double late_reports_;
   int window_iterations_;
   std::uint64_t seed_;
-  std::unique_ptr<Convergence> initial_engine_, engine_;
-  double nominal_seconds_ = 0;
+  std::unique_ptr<Convergence> initial_engine_, engine_;  // engine_: null before the first Reset
   Cluster cluster_;
+  std::vector<RoundEntry> start_entries_, entries_;  // without reports
+  double nominal_seconds_ = 0, time_budget_s_ = 0, sample_budget_ = 0;
   JobLimits limits_;
   Rng rng_;
   std::int64_t window_ = 0;
   double samples_seen_ = 0;
-  std::vector<int> batches_;
+  std::vector<int> batches_;  // of the last window, 0: absent
   Truth truth_;
 };
 

@@ -11,8 +11,8 @@
 #include <variant>
 
 #include "dynamix/simulator/convergence.h"
-#include "dynamix/simulator/miniature_data.h"
 #include "dynamix/simulator/miniature_options.h"
+#include "dynamix/simulator/miniature_task.h"
 #include "dynamix/simulator/quadratic.h"
 
 namespace dynamix {
@@ -66,7 +66,7 @@ struct Workload {
   ModelOptions model;
   OptimizerOptions optimizer;
   std::variant<QuadraticOptions, MiniatureOptions> convergence;
-  TargetOptions target{.improvement = 0.85};
+  TargetOptions target;
   // 0: the same job on any number of workers. N > 0 (quadratics only): base batch, planned samples
   // and gradient noise belong to N workers and grow in proportion, as jobs do that are moved to
   // larger clusters.

@@ -1,0 +1,198 @@
+// One window of the simulated cluster:
+//   1. who is present (events), their batches (given, clamped to nothing: a batch over the memory
+//   limit runs out of
+//      memory once, costs that iteration again, lowers the worker's bound and goes on in micro
+//      batches)
+//   2. the engine trains `window_iterations` steps, the cluster says how long they took
+//   3. truth: held-out loss and accuracy, smoothed over time by 1 - exp(-window / (0.01
+//   nominal_seconds))
+//   4. reports, some of them late
+#include "dynamix/simulator/simulated_cluster.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "dynamix/core/check.h"
+#include "dynamix/core/input_error.h"
+
+namespace dynamix {
+namespace {
+
+constexpr double kSmoothing = 0.01;  // of nominal_seconds
+// Streams of the seed.
+constexpr std::uint64_t kClusterStream = 1, kEventStream = 2, kReportStream = 3;
+
+}  // namespace
+
+SimulatedCluster::SimulatedCluster(const Scenario& scenario, const Workload& workload, int workers,
+                                   std::unique_ptr<Convergence> engine, std::uint64_t seed,
+                                   int window_iterations)
+    : optimizer_(workload.optimizer),
+      late_reports_(scenario.late_reports),
+      window_iterations_(window_iterations),
+      seed_(seed),
+      initial_engine_(std::move(engine)),
+      cluster_(scenario, workload.cost, workers),
+      rng_(seed) {
+  RequireInRange("workers", workers, 1, 4096);
+  RequireInRange("window_iterations", window_iterations, 1, 100000);
+  start_entries_.resize(workers);
+  const double equal_part = optimizer_.base_batch / workers;
+  for (int i = 0; i < workers; ++i) {
+    RoundEntry& entry = start_entries_[i];
+    entry.bounds = scenario.bounds;
+    const double wanted = scenario.start_batch > 0 ? scenario.start_batch : equal_part;
+    entry.start_batch = entry.batch = ClampBatch(wanted, 0, entry.bounds);
+  }
+  entries_ = start_entries_;
+  nominal_seconds_ = QuietSeconds();
+  const double unit_s = scenario.clock == ScenarioClock::kRun ? nominal_seconds_ : 1;
+  time_budget_s_ = scenario.time_budget * unit_s;
+  sample_budget_ = scenario.sample_budget * optimizer_.planned_samples;
+  cluster_.SetEvents(ResolveEvents(scenario, cluster_.nodes(), unit_s, 2 * scenario.time_budget,
+                                   Rng(seed).Fork(kEventStream).Next()));
+}
+
+SimulatedCluster::SimulatedCluster(const SimulatedCluster& other)
+    : optimizer_(other.optimizer_),
+      late_reports_(other.late_reports_),
+      window_iterations_(other.window_iterations_),
+      seed_(other.seed_),
+      initial_engine_(other.initial_engine_->Clone()),
+      engine_(other.engine_ ? other.engine_->Clone() : nullptr),
+      cluster_(other.cluster_),
+      start_entries_(other.start_entries_),
+      entries_(other.entries_),
+      nominal_seconds_(other.nominal_seconds_),
+      time_budget_s_(other.time_budget_s_),
+      sample_budget_(other.sample_budget_),
+      limits_(other.limits_),
+      rng_(other.rng_),
+      window_(other.window_),
+      samples_seen_(other.samples_seen_),
+      batches_(other.batches_),
+      truth_(other.truth_) {}
+
+std::unique_ptr<SimulatedCluster> SimulatedCluster::Clone() const {
+  return std::make_unique<SimulatedCluster>(*this);
+}
+
+double SimulatedCluster::QuietSeconds() const {
+  const std::vector<int> sizes = BalancedSizes(optimizer_.base_batch);
+  double slowest_ms = 0, global_batch = 0;
+  for (int i = 0; i < workers(); ++i) {
+    slowest_ms = std::max(slowest_ms, cluster_.ComputeMs(i, sizes[i]));
+    global_batch += sizes[i];
+  }
+  const double iteration_s = 1e-3 * (slowest_ms + cluster_.ExposedMs(slowest_ms));
+  return optimizer_.planned_samples / global_batch * iteration_s;
+}
+
+std::vector<int> SimulatedCluster::BalancedSizes(double global_batch) const {
+  std::vector<BatchBounds> bounds;
+  for (int i = 0; i < workers(); ++i) {
+    bounds.push_back(entries_[i].bounds);
+    bounds.back().max = LoweredMax(i);
+  }
+  const std::vector<double> parts = cluster_.Balance(global_batch, bounds);
+  std::vector<int> sizes(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) sizes[i] = ClampBatch(parts[i], 0, bounds[i]);
+  return sizes;
+}
+
+int SimulatedCluster::LoweredMax(int worker) const {
+  const BatchBounds& bounds = entries_[worker].bounds;
+  return std::max(bounds.lowest(), std::min(bounds.max, cluster_.MemoryBatch(worker)));
+}
+
+Round SimulatedCluster::Reset() {
+  engine_ = initial_engine_->Clone();
+  rng_ = Rng(seed_).Fork(kReportStream);
+  cluster_.Restart(Rng(seed_).Fork(kClusterStream));
+  entries_ = start_entries_;
+  window_ = 0;
+  samples_seen_ = 0;
+  truth_ = {};
+  truth_.held_out_loss = engine_->HeldOutLoss();
+  truth_.held_out_accuracy = engine_->HeldOutAccuracy();
+  std::vector<int> sizes;
+  for (const RoundEntry& entry : entries_) sizes.push_back(entry.batch);
+  return Step(sizes);
+}
+
+Round SimulatedCluster::Step(const std::vector<int>& sizes) {
+  DYNAMIX_CHECK(engine_ != nullptr, "Reset comes before Step");
+  DYNAMIX_CHECK(static_cast<int>(sizes.size()) == workers(), "one size per worker");
+  TakeSizes(sizes);
+  const double lost_ms = RunOutOfMemory();
+  const WindowTiming& timing = cluster_.RunWindow(batches_, window_iterations_);
+  const TrainingReport training = engine_->Run(batches_, window_iterations_);
+  for (const int batch : batches_) samples_seen_ += double{1} * batch * window_iterations_;
+  UpdateTruth(timing.seconds + 1e-3 * lost_ms);
+  Round round = MakeRound(training);
+  // Workers that leave or join do so between windows: the round already says who takes part in the
+  // next one.
+  cluster_.BeginWindow(truth_.seconds);
+  for (int i = 0; i < workers(); ++i) {
+    entries_[i].active = cluster_.present(i);
+    round.entries[i].active = entries_[i].active;
+  }
+  ++window_;
+  return round;
+}
+
+void SimulatedCluster::TakeSizes(const std::vector<int>& sizes) {
+  batches_.assign(sizes.size(), 0);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    RoundEntry& entry = entries_[i];
+    if (!cluster_.present(static_cast<int>(i))) continue;
+    entry.batch = ClampBatch(sizes[i], entry.batch, entry.bounds);
+    batches_[i] = entry.batch;
+  }
+}
+
+double SimulatedCluster::RunOutOfMemory() {
+  double lost_ms = 0;
+  for (int i = 0; i < workers(); ++i) {
+    if (batches_[i] <= cluster_.MemoryBatch(i)) continue;
+    const int lowered = LoweredMax(i);
+    if (lowered == entries_[i].bounds.max) continue;  // known already
+    entries_[i].bounds.max = lowered;
+    lost_ms = std::max(lost_ms, cluster_.ComputeMs(i, batches_[i]));
+  }
+  return lost_ms;
+}
+
+void SimulatedCluster::UpdateTruth(double window_seconds) {
+  truth_.window_seconds = window_seconds;
+  truth_.seconds += window_seconds;
+  const double weight = 1 - std::exp(-window_seconds / (kSmoothing * nominal_seconds_));
+  truth_.held_out_loss += weight * (engine_->HeldOutLoss() - truth_.held_out_loss);
+  truth_.held_out_accuracy += weight * (engine_->HeldOutAccuracy() - truth_.held_out_accuracy);
+  const bool good_loss = limits_.target_loss > 0 && truth_.held_out_loss <= limits_.target_loss;
+  const bool good_accuracy =
+      limits_.target_accuracy > 0 && truth_.held_out_accuracy >= limits_.target_accuracy;
+  truth_.reached = truth_.reached || good_loss || good_accuracy;
+  const double budget_s = limits_.seconds > 0 ? limits_.seconds : time_budget_s_;
+  truth_.out_of_time = truth_.seconds >= budget_s || samples_seen_ >= sample_budget_;
+}
+
+Round SimulatedCluster::MakeRound(const TrainingReport& training) {
+  Round round;
+  round.index = window_;
+  round.seconds = truth_.window_seconds;
+  round.rule = optimizer_.rule;
+  round.base_learning_rate = optimizer_.learning_rate;
+  round.entries = entries_;
+  for (int i = 0; i < workers(); ++i) {
+    if (batches_[i] == 0) continue;
+    if (late_reports_ > 0 && rng_.Uniform() < late_reports_) continue;
+    Report& report = round.entries[i].report.emplace(cluster_.MeasureWorker(i));
+    report.window = window_;
+    report.training = training;
+  }
+  return round;
+}
+
+}  // namespace dynamix
