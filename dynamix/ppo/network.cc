@@ -74,6 +74,13 @@ void RequireWidths(const char* field, const std::vector<int>& widths, std::size_
 
 int NetworkShape::logit_count() const { return std::accumulate(heads.begin(), heads.end(), 0); }
 
+std::size_t NetworkShape::parameter_count() const {
+  std::size_t count = 0;
+  MakeTower(actor_inputs, hidden, logit_count(), count);
+  MakeTower(critic_width(), hidden, 1, count);
+  return count;
+}
+
 void NetworkShape::Validate() const {
   RequireInRange("actor_inputs", actor_inputs, 1, 4096);
   RequireInRange("critic_inputs", critic_inputs, 0, 4096);

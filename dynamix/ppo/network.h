@@ -25,6 +25,7 @@ struct NetworkShape {
 
   int critic_width() const { return critic_inputs > 0 ? critic_inputs : actor_inputs; }
   int logit_count() const;
+  std::size_t parameter_count() const;  // of both towers
   bool operator==(const NetworkShape&) const = default;
   // Throws InputError naming the field when a range is broken.
   void Validate() const;

@@ -1,0 +1,106 @@
+#include "dynamix/ppo/policy_file.h"
+
+#include "dynamix/core/features.h"
+#include "dynamix/core/input_error.h"
+#include "dynamix/ppo/model_tensors.h"
+#include "dynamix/ppo/tensor_file.h"
+
+namespace dynamix {
+namespace {
+
+constexpr const char* kFormat = "dynamix.policy";
+constexpr const char* kVersion = "1";
+const std::string kTraining = "training.";
+
+std::string Field(const TensorFile& file, const std::string& key) {
+  const auto found = file.metadata.find(key);
+  return found == file.metadata.end() ? "" : found->second;
+}
+
+Status CheckMetadata(const TensorFile& file) {
+  if (Field(file, "format") != kFormat)
+    return Error{"this is not a policy file: format is '" + Field(file, "format") +
+                 "', expected 'dynamix.policy'"};
+  if (Field(file, "version") != kVersion)
+    return Error{"policy file version '" + Field(file, "version") +
+                 "' is not known; this build reads version 1"};
+  if (Field(file, "features") != FormatHash(FeatureHash()))
+    return Error{"the policy was made for feature list " + Field(file, "features") +
+                 ", this build has " + FormatHash(FeatureHash())};
+  return Done{};
+}
+
+// A head's network, fit for `width` features and the five actions; nothing when the head is
+// switched off.
+Status TakeHead(const std::string& prefix, bool wanted, int width, const TensorFile& file,
+                std::optional<ActorCritic>& out) {
+  if (HasModel(prefix, file) != wanted)
+    return Error{"the policy's actions and its networks disagree about the " + prefix + " head"};
+  if (!wanted) return Done{};
+  Result<ActorCritic> model = TakeModel(prefix, file);
+  if (!model) return Error{model.error()};
+  const NetworkShape& shape = model.value().network.shape();
+  if (shape.actor_inputs != width || shape.heads != std::vector<int>{kActionCount})
+    return Error{"the " + prefix + " network has " + std::to_string(shape.actor_inputs) +
+                 " inputs; expected " + std::to_string(width) + " inputs and one head of " +
+                 std::to_string(kActionCount) + " actions"};
+  out = std::move(model).value();
+  return Done{};
+}
+
+}  // namespace
+
+std::string FormatHash(std::uint64_t hash) {
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[(hash >> shift) & 15];
+  return text;
+}
+
+std::string EncodePolicy(const PolicyModel& model) {
+  DYNAMIX_CHECK(model.local.has_value() == model.actions.local &&
+                    model.team.has_value() == model.actions.team,
+                "a policy has a network for every head that is on");
+  TensorFile file;
+  file.metadata["format"] = kFormat;
+  file.metadata["version"] = kVersion;
+  file.metadata["features"] = FormatHash(FeatureHash());
+  file.metadata["actions"] = Format(model.actions);
+  for (const auto& [key, value] : model.training) file.metadata[kTraining + key] = value;
+  if (model.local) PutModel("local", *model.local, file);
+  if (model.team) PutModel("team", *model.team, file);
+  return EncodeTensors(file);
+}
+
+Result<PolicyModel> DecodePolicy(std::string_view bytes) {
+  const Result<TensorFile> decoded = DecodeTensors(bytes);
+  if (!decoded) return Error{decoded.error()};
+  const TensorFile& file = decoded.value();
+  Status status = CheckMetadata(file);
+  if (!status) return Error{status.error()};
+  PolicyModel model;
+  try {
+    model.actions = ParseActionOptions(Field(file, "actions"));
+  } catch (const InputError& error) {
+    return Error{std::string("metadata 'actions': ") + error.what()};
+  }
+  status = TakeHead("local", model.actions.local, LocalWidth(), file, model.local);
+  if (status) status = TakeHead("team", model.actions.team, TeamWidth(), file, model.team);
+  if (!status) return Error{status.error()};
+  for (const auto& [key, value] : file.metadata)
+    if (key.starts_with(kTraining)) model.training[key.substr(kTraining.size())] = value;
+  return model;
+}
+
+Status SavePolicy(const std::string& path, const PolicyModel& model) {
+  return WriteBytes(path, EncodePolicy(model));
+}
+
+Result<PolicyModel> LoadPolicy(const std::string& path) {
+  const Result<std::string> bytes = ReadBytes(path);
+  if (!bytes) return Error{bytes.error()};
+  Result<PolicyModel> model = DecodePolicy(bytes.value());
+  if (!model) return Error{"'" + path + "' is refused: " + model.error()};
+  return model;
+}
+
+}  // namespace dynamix

@@ -1,0 +1,53 @@
+// TensorFile: named tensors and a string map in one file, sealed by a checksum. The layout is
+// safetensors:
+//
+//   u64 little-endian: length of the header, at most 1 MiB
+//   header: JSON {"__metadata__": {"sha256": "...", ...}, "name": {"dtype", "shape",
+//   "data_offsets"}, ...} data: the tensors, little-endian, back to back, covering the rest of the
+//   file
+// dtypes are F32, F64, U64. The checksum is SHA-256 over the whole file with the 64 digits of
+// "sha256" as zeros, so any changed byte, of header or data, is refused. Reading executes nothing
+// and believes nothing: every malformed, truncated or non-finite input is an Error that says what
+// is wrong. Functions are pure or touch only the named files; do not write one path from two
+// threads.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "dynamix/core/result.h"
+
+namespace dynamix {
+
+struct Tensor {
+  std::vector<std::int64_t> shape;
+  std::variant<std::vector<float>, std::vector<double>, std::vector<std::uint64_t>> data;
+};
+
+struct TensorFile {
+  std::map<std::string, std::string> metadata;  // without the checksum
+  std::map<std::string, Tensor> tensors;
+};
+
+inline constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 30;
+
+std::string EncodeTensors(const TensorFile& file);
+Result<TensorFile> DecodeTensors(std::string_view bytes);
+
+// The checksum an intact file of these bytes carries, as 64 hexadecimal digits; empty when there is
+// no place for one.
+std::string ChecksumOf(std::string_view bytes);
+
+// Whole file, at most kMaxFileBytes.
+Result<std::string> ReadBytes(const std::string& path);
+// Replaces `path` by `bytes` or leaves it alone: written beside it, synced, renamed, folder synced.
+// What was there, if it is intact, becomes PreviousGeneration(path); `path` exists at every moment.
+Status WriteBytes(const std::string& path, std::string_view bytes);
+std::string PreviousGeneration(const std::string& path);
+
+}  // namespace dynamix
