@@ -139,8 +139,7 @@ Status Learner::Save(const std::string& path) const {
   DYNAMIX_CHECK((!local_ || local_->rollout().Empty()) && (!team_ || team_->rollout().Empty()),
                 "a learner is saved between rollouts");
   TensorFile file;
-  file.metadata["format"] = kFormat;
-  file.metadata["version"] = kVersion;
+  file.metadata = {{"format", kFormat}, {"version", kVersion}};
   if (local_) PutAgent("local", *local_, file);
   if (team_) PutAgent("team", *team_, file);
   return WriteBytes(path, EncodeTensors(file));
@@ -150,19 +149,19 @@ Status Learner::Restore(const std::string& path) {
   const Result<std::string> bytes = ReadBytes(path);
   if (!bytes) return Error{bytes.error()};
   const Result<TensorFile> decoded = DecodeTensors(bytes.value());
-  if (!decoded) return Error{"'" + path + "' is refused: " + decoded.error()};
+  if (!decoded) return Error{"file '" + path + "' is refused: " + decoded.error()};
   const TensorFile& file = decoded.value();
   if (!file.metadata.contains("format") || file.metadata.at("format") != kFormat ||
       !file.metadata.contains("version") || file.metadata.at("version") != kVersion)
-    return Error{"'" + path + "' is refused: not a learner checkpoint of version 1"};
+    return Error{"file '" + path + "' is refused: not a learner checkpoint of version 1"};
   if (HasModel("local", file) != local_.has_value() || HasModel("team", file) != team_.has_value())
-    return Error{"'" + path + "' is refused: it holds other heads than this learner"};
+    return Error{"file '" + path + "' is refused: it holds other heads than this learner"};
   std::optional<Agent::State> local, team;
   for (const bool is_local : {true, false}) {
     const std::optional<Agent>& agent = is_local ? local_ : team_;
     if (!agent) continue;
     Result<Agent::State> state = TakeAgent(is_local ? "local" : "team", agent->options(), file);
-    if (!state) return Error{"'" + path + "' is refused: " + state.error()};
+    if (!state) return Error{"file '" + path + "' is refused: " + state.error()};
     (is_local ? local : team) = std::move(state).value();
   }
   if (local) local_->SetState(*local);

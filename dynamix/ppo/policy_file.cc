@@ -10,11 +10,11 @@ namespace {
 
 constexpr const char* kFormat = "dynamix.policy";
 constexpr const char* kVersion = "1";
-const std::string kTraining = "training.";
+constexpr std::string_view kTraining = "training.";
 
 std::string Field(const TensorFile& file, const std::string& key) {
   const auto found = file.metadata.find(key);
-  return found == file.metadata.end() ? "" : found->second;
+  return found == file.metadata.end() ? std::string() : found->second;
 }
 
 Status CheckMetadata(const TensorFile& file) {
@@ -61,11 +61,12 @@ std::string EncodePolicy(const PolicyModel& model) {
                     model.team.has_value() == model.actions.team,
                 "a policy has a network for every head that is on");
   TensorFile file;
-  file.metadata["format"] = kFormat;
-  file.metadata["version"] = kVersion;
-  file.metadata["features"] = FormatHash(FeatureHash());
-  file.metadata["actions"] = Format(model.actions);
-  for (const auto& [key, value] : model.training) file.metadata[kTraining + key] = value;
+  file.metadata = {{"format", kFormat},
+                   {"version", kVersion},
+                   {"features", FormatHash(FeatureHash())},
+                   {"actions", Format(model.actions)}};
+  for (const auto& [key, value] : model.training)
+    file.metadata[std::string(kTraining).append(key)] = value;
   if (model.local) PutModel("local", *model.local, file);
   if (model.team) PutModel("team", *model.team, file);
   return EncodeTensors(file);
@@ -99,7 +100,7 @@ Result<PolicyModel> LoadPolicy(const std::string& path) {
   const Result<std::string> bytes = ReadBytes(path);
   if (!bytes) return Error{bytes.error()};
   Result<PolicyModel> model = DecodePolicy(bytes.value());
-  if (!model) return Error{"'" + path + "' is refused: " + model.error()};
+  if (!model) return Error{"file '" + path + "' is refused: " + model.error()};
   return model;
 }
 
