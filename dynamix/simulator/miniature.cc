@@ -34,6 +34,17 @@ std::vector<int> GroupWorkers(const std::vector<int>& batches, int most) {
   return groups;
 }
 
+// A sample of the order: its row in the pool and its label in one word, so that reading it is one
+// access.
+std::vector<std::uint32_t> Encode(const MiniatureTask::Samples& samples) {
+  std::vector<std::uint32_t> words(samples.rows.size());
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    DYNAMIX_CHECK(samples.rows[i] < 1u << 24, "a row number has 24 bits");
+    words[i] = samples.rows[i] << 8 | samples.labels[i];
+  }
+  return words;
+}
+
 class Moments {
  public:
   void Add(double value) {
@@ -61,7 +72,7 @@ Miniature::Miniature(const MiniatureOptions& options, const MiniaturePools& pool
     : options_(options),
       task_(std::make_shared<const MiniatureTask>(MakeMiniatureTask(options, pools))),
       network_(options.network),
-      order_(options.training_samples, Rng(options.seed).Fork(kOrderStream)),
+      order_(Encode(task_->training), Rng(options.seed).Fork(kOrderStream)),
       noise_scale_(std::pow(kNoiseMemory, options.noise_every)),
       gradient_(network_.parameter_count(), 0.0f),
       part_(network_.parameter_count(), 0.0f),
@@ -143,8 +154,16 @@ LossSum Miniature::AddGradient(int count, float* gradient) {
     const int size = std::min(MiniatureNetwork::kPass, count - done);
     int at = 0;
     order_.Take(size, [&](std::uint32_t sample) {
-      rows_[at] = task_->training.rows[sample];
-      labels_[at++] = task_->training.labels[sample];
+      rows_[at] = sample >> 8;
+      labels_[at++] = static_cast<std::uint8_t>(sample);
+    });
+    // Rows lie scattered in a pool larger than the caches: ask for the next ones while these are
+    // worked on.
+    order_.Peek(size, [&](std::uint32_t sample) {
+      const std::uint16_t* row =
+          pool.rows.data() + (sample >> 8) * static_cast<std::size_t>(pool.stride);
+      for (int d = 0; d < network_.input_stride(); d += 2 * kLanes)
+        __builtin_prefetch(row + d, 0, 2);
     });
     GatherScaled(size, network_.input_stride(), rows_.data(), pool.rows.data(), pool.stride,
                  task_->scales.data(), inputs_.data());

@@ -118,7 +118,7 @@ Components PrincipalComponents(Square covariance) {
 }
 
 void Project(const Images& images, const std::vector<double>& mean, const Components& components,
-             float* rows, int stride) {
+             std::uint16_t* rows, int stride) {
   AlignedFloats matrix(static_cast<std::size_t>(kPixels) * stride, 0.0f), start(stride, 0.0f);
   for (int k = 0; k < kPixels; ++k) {
     for (int d = 0; d < kPixels; ++d) {
@@ -127,9 +127,11 @@ void Project(const Images& images, const std::vector<double>& mean, const Compon
       start[d] -= static_cast<float>(weight * mean[k]);
     }
   }
-  Multiply(static_cast<int>(images.labels.size()), stride, kPixels,
-           {images.features.data(), kPixels, 1}, matrix.data(), stride, start.data(), 0, rows,
-           stride);
+  const int count = static_cast<int>(images.labels.size());
+  AlignedFloats projected(static_cast<std::size_t>(count) * stride);
+  Multiply(count, stride, kPixels, {images.features.data(), kPixels, 1}, matrix.data(), stride,
+           start.data(), 0, projected.data(), stride);
+  std::transform(projected.begin(), projected.end(), rows, ToBfloat16);
 }
 
 }  // namespace
@@ -167,11 +169,11 @@ std::shared_ptr<const FeaturePool> MakeGaussianPool(std::uint64_t seed, int trai
   pool->training_count = training_count;
   pool->held_out_count = held_out_count;
   const int count = training_count + held_out_count;
-  pool->rows.assign(static_cast<std::size_t>(count) * pool->stride, 0.0f);
+  pool->rows.assign(static_cast<std::size_t>(count) * pool->stride, 0);
   Rng rng(seed);
   for (int r = 0; r < count; ++r) {
-    float* row = pool->rows.data() + static_cast<std::size_t>(r) * pool->stride;
-    for (int d = 0; d < inputs; ++d) row[d] = static_cast<float>(rng.Normal());
+    std::uint16_t* row = pool->rows.data() + static_cast<std::size_t>(r) * pool->stride;
+    for (int d = 0; d < inputs; ++d) row[d] = ToBfloat16(static_cast<float>(rng.Normal()));
   }
   for (int d = 0; d < inputs; ++d) pool->deviations.push_back(std::pow(d + 1.0, -0.5));
   return pool;

@@ -20,7 +20,7 @@ struct FeaturePool {
   int stride = 0;          // PadToLanes(inputs); padding is zero
   int training_count = 0;  // rows [0, training_count) train, the next held_out_count are held out
   int held_out_count = 0;
-  AlignedFloats rows;  // each component has mean 0 and deviation 1 over the training rows
+  AlignedHalves rows;  // bfloat16; each component has mean 0 and deviation 1 over the training rows
   std::vector<double> deviations;    // natural deviation of each component, descending
   std::vector<std::uint8_t> labels;  // of each row; empty when families draw their own
 };

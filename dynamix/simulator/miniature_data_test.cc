@@ -42,7 +42,7 @@ TEST(MiniatureDataTest, GaussianPoolIsWhiteAndSeeded) {
   for (int d = 0; d < 32; ++d) {
     double sum = 0, squares = 0;
     for (int r = 0; r < 3000; ++r) {
-      const double x = pool->rows[r * 32 + d];
+      const double x = FromBfloat16(pool->rows[r * 32 + d]);
       sum += x / 3000;
       squares += x * x / 3000;
     }

@@ -29,7 +29,8 @@ TEST(MiniatureFashionTest, PoolIsWhiteAndALearnedNetworkIsFarAboveChance) {
   for (const auto& [p, q] : {std::pair{0, 1}, {3, 48}}) {
     double pp = 0, qq = 0, pq = 0;
     for (int r = 0; r < pool.training_count; ++r) {
-      const double x = pool.rows[r * pool.stride + p], y = pool.rows[r * pool.stride + q];
+      const double x = FromBfloat16(pool.rows[r * pool.stride + p]);
+      const double y = FromBfloat16(pool.rows[r * pool.stride + q]);
       pp += x * x / 60000;
       qq += y * y / 60000;
       pq += x * y / 60000;

@@ -25,6 +25,8 @@ namespace {
 using Lanes = float __attribute__((vector_size(4 * kLanes), may_alias));
 using Bits = std::uint32_t __attribute__((vector_size(4 * kLanes), may_alias));
 
+using Halves = std::uint16_t __attribute__((vector_size(2 * kLanes), may_alias));
+
 constexpr int kTileRows = 8;
 constexpr int kTileVectors = 3;
 
@@ -268,11 +270,15 @@ DYNAMIX_SIMD LossSum SoftmaxCrossEntropy(int rows, int classes, const std::uint8
 }
 
 DYNAMIX_SIMD void GatherScaled(int count, int columns, const std::uint32_t* rows,
-                               const float* source, std::ptrdiff_t source_stride,
+                               const std::uint16_t* source, std::ptrdiff_t source_stride,
                                const float* scale, float* out) {
   for (int r = 0; r < count; ++r, out += columns) {
-    const float* row = source + rows[r] * source_stride;
-    for (int c = 0; c < columns; c += kLanes) At(out + c) = Load(row + c) * Load(scale + c);
+    const std::uint16_t* row = source + rows[r] * source_stride;
+    for (int c = 0; c < columns; c += kLanes) {
+      const Halves halves = *reinterpret_cast<const Halves*>(row + c);
+      const Bits bits = __builtin_convertvector(halves, Bits) << 16;
+      At(out + c) = reinterpret_cast<Lanes>(bits) * Load(scale + c);
+    }
   }
 }
 

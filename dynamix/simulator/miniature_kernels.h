@@ -8,6 +8,7 @@
 // outputs. Same inputs on the same machine, same bytes.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -32,6 +33,7 @@ struct AlignedAllocator {
   bool operator==(const AlignedAllocator&) const { return true; }
 };
 using AlignedFloats = std::vector<float, AlignedAllocator<float>>;
+using AlignedHalves = std::vector<std::uint16_t, AlignedAllocator<std::uint16_t>>;
 
 enum class Activation : int { kRelu = 0, kTanh };
 
@@ -67,8 +69,19 @@ struct LossSum {
 // padding.
 LossSum SoftmaxCrossEntropy(int rows, int classes, const std::uint8_t* labels, float* logits);
 
-// out[r] = source[rows[r]] * scale, for `count` rows of `columns` (a multiple of kLanes) floats.
-void GatherScaled(int count, int columns, const std::uint32_t* rows, const float* source,
+// bfloat16, the upper half of a float: features are stored so, because a pool larger than the
+// caches is read in random order and its size is what that costs. Rounds to nearest even; `value`
+// is finite.
+inline std::uint16_t ToBfloat16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+inline float FromBfloat16(std::uint16_t value) {
+  return std::bit_cast<float>(std::uint32_t{value} << 16);
+}
+
+// out[r] = source[rows[r]] * scale, for `count` rows of `columns` (a multiple of kLanes) bfloat16.
+void GatherScaled(int count, int columns, const std::uint32_t* rows, const std::uint16_t* source,
                   std::ptrdiff_t source_stride, const float* scale, float* out);
 
 // Sum of squares; the second adds `part` to `total` on the way.

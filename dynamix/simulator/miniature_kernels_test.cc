@@ -119,6 +119,18 @@ TEST(MiniatureKernelsTest, SumsAndNormsAreExactOnSmallIntegers) {
   for (int c = 0; c < 16; ++c) EXPECT_EQ(sums[c], static_cast<float>(3 * c + 48));
 }
 
+TEST(MiniatureKernelsTest, GathersRowsOfRoundedFloats) {
+  EXPECT_EQ(FromBfloat16(ToBfloat16(-1.5f)), -1.5f);
+  EXPECT_NEAR(FromBfloat16(ToBfloat16(3.14159f)), 3.14159, 3.14159 / 256);
+  AlignedHalves source(3 * 32);
+  for (int i = 0; i < 96; ++i) source[i] = ToBfloat16(static_cast<float>(i));
+  const std::vector<std::uint32_t> rows = {2, 0};
+  AlignedFloats scale(16, 0.5f), out(32);
+  GatherScaled(2, 16, rows.data(), source.data(), 32, scale.data(), out.data());
+  EXPECT_EQ(out[3], 0.5f * 67);
+  EXPECT_EQ(out[16 + 5], 0.5f * 5);
+}
+
 TEST(MiniatureKernelsTest, MomentumStepEqualsHandWorkedNumbers) {
   AlignedFloats gradient(16, 4.0f), velocity(16, 0.0f), weights(16, 1.0f);
   SgdStep(16, gradient.data(), 0.5f, 0.1f, 0.9f, velocity.data(), weights.data());

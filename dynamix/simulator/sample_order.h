@@ -6,8 +6,8 @@
 // it ends. A value type: a copy continues identically. Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -18,9 +18,10 @@ namespace dynamix {
 
 class SampleOrder {
  public:
-  SampleOrder(int samples, const Rng& rng) : rng_(rng), order_(samples) {
-    DYNAMIX_CHECK(samples > 0, "samples to order");
-    std::iota(order_.begin(), order_.end(), 0u);
+  // Each element of `samples` stands for one sample; not empty.
+  SampleOrder(std::vector<std::uint32_t> samples, const Rng& rng)
+      : rng_(rng), order_(std::move(samples)) {
+    DYNAMIX_CHECK(!order_.empty(), "samples to order");
     Shuffle();
   }
 
@@ -31,6 +32,13 @@ class SampleOrder {
       if (cursor_ == order_.size()) Shuffle();
       visit(order_[cursor_++]);
     }
+  }
+
+  // Calls visit(sample) for what the next `count` samples will be, as far as this epoch goes.
+  template <typename Visit>
+  void Peek(int count, const Visit& visit) const {
+    const std::size_t end = std::min(order_.size(), cursor_ + static_cast<std::size_t>(count));
+    for (std::size_t i = cursor_; i < end; ++i) visit(order_[i]);
   }
 
  private:

@@ -2,10 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <vector>
 
 namespace dynamix {
 namespace {
+
+SampleOrder MakeOrder(int samples, std::uint64_t seed) {
+  std::vector<std::uint32_t> all(samples);
+  std::iota(all.begin(), all.end(), 0u);
+  return SampleOrder(all, Rng(seed));
+}
 
 std::vector<std::uint32_t> Take(SampleOrder& order, int count) {
   std::vector<std::uint32_t> taken;
@@ -15,7 +22,7 @@ std::vector<std::uint32_t> Take(SampleOrder& order, int count) {
 
 TEST(SampleOrderTest, ReadsEverySampleOncePerEpochUnderChangingBatches) {
   constexpr int kSamples = 101;
-  SampleOrder order(kSamples, Rng(3));
+  SampleOrder order = MakeOrder(kSamples, 3);
   Rng rng(4);
   std::vector<std::uint32_t> taken;
   while (taken.size() < 5 * kSamples) {
@@ -33,15 +40,24 @@ TEST(SampleOrderTest, ReadsEverySampleOncePerEpochUnderChangingBatches) {
 }
 
 TEST(SampleOrderTest, DoesNotDependOnHowTheSamplesAreSplit) {
-  SampleOrder whole(50, Rng(9)), parts(50, Rng(9));
+  SampleOrder whole = MakeOrder(50, 9), parts = whole;
   std::vector<std::uint32_t> taken;
   for (const int count : {1, 7, 0, 42, 60, 10})
     for (const std::uint32_t sample : Take(parts, count)) taken.push_back(sample);
   EXPECT_EQ(Take(whole, 120), taken);
 }
 
+TEST(SampleOrderTest, PeekTellsWhatTakeGivesUpToTheEndOfTheEpoch) {
+  SampleOrder order = MakeOrder(64, 2);
+  Take(order, 50);
+  std::vector<std::uint32_t> peeked;
+  order.Peek(20, [&](std::uint32_t sample) { peeked.push_back(sample); });
+  EXPECT_EQ(peeked.size(), 14u);
+  EXPECT_EQ(peeked, Take(order, 14));
+}
+
 TEST(SampleOrderTest, CopyContinuesIdentically) {
-  SampleOrder order(64, Rng(1));
+  SampleOrder order = MakeOrder(64, 1);
   Take(order, 40);
   SampleOrder copy = order;
   EXPECT_EQ(Take(order, 500), Take(copy, 500));
