@@ -45,7 +45,7 @@ Status WriteAndSync(const std::string& path, std::string_view bytes) {
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
   if (::fsync(file.get()) != 0 || !file.Close()) return SystemError("cannot write", path);
-  return Done{};
+  return Nothing{};
 }
 
 // Some file systems refuse to sync a folder; the rename is then as durable as they make it.
@@ -60,7 +60,7 @@ void SyncFolderOf(const std::string& path) {
 // is not worth keeping: it must not replace a good previous generation.
 Status KeepPrevious(const std::string& path) {
   const Result<std::string> current = ReadBytes(path);
-  if (!current || !DecodeTensors(current.value()).ok()) return Done{};
+  if (!current || !DecodeTensors(current.value()).ok()) return Nothing{};
   const std::string previous = PreviousGeneration(path), writing = previous + ".writing";
   (void)::unlink(writing.c_str());
   if (::link(path.c_str(), writing.c_str()) != 0) {
@@ -69,7 +69,7 @@ Status KeepPrevious(const std::string& path) {
   }
   if (::rename(writing.c_str(), previous.c_str()) != 0)
     return SystemError("cannot keep the previous generation", previous);
-  return Done{};
+  return Nothing{};
 }
 
 }  // namespace
@@ -108,7 +108,7 @@ Status WriteBytes(const std::string& path, std::string_view bytes) {
     return status;
   }
   SyncFolderOf(path);
-  return Done{};
+  return Nothing{};
 }
 
 }  // namespace dynamix

@@ -26,9 +26,10 @@ struct Lanes {
   typedef T Vector __attribute__((vector_size(64), aligned(sizeof(T)), may_alias));
 };
 
-// Thirty-two vector registers: big tiles.
+// Thirty-two vector registers: big tiles. Only where DYNAMIX_SIMD compiles for them.
 bool HasManyRegisters() {
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   static const bool many = __builtin_cpu_supports("avx512f") != 0;
   return many;
 #else
@@ -77,6 +78,18 @@ DYNAMIX_INLINE void Multiply(const T* w, std::ptrdiff_t out_stride, std::ptrdiff
   }
 }
 
+// Sixteen vectors of sixteen lanes to the vector of their sixteen lane sums, in v[0]: four rounds
+// of adding neighbouring lanes of two vectors into one.
+template <typename Vector>
+DYNAMIX_INLINE void FoldSixteen(Vector* v) {
+  for (int count = 8; count > 0; count /= 2)
+    for (int k = 0; k < count; ++k)
+      v[k] = __builtin_shufflevector(v[2 * k], v[2 * k + 1], 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20,
+                                     22, 24, 26, 28, 30) +
+             __builtin_shufflevector(v[2 * k], v[2 * k + 1], 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21,
+                                     23, 25, 27, 29, 31);
+}
+
 // Adds the lane sums of kOut x kIn products dy[o] . x[i] over all rows of all blocks to dw.
 template <typename T, int kOut, int kIn>
 DYNAMIX_INLINE void GradientTile(const T* x, std::ptrdiff_t x_block, const T* dy,
@@ -95,14 +108,17 @@ DYNAMIX_INLINE void GradientTile(const T* x, std::ptrdiff_t x_block, const T* dy
       }
     }
   }
-  for (int o = 0; o < kOut; ++o) {
-    for (int i = 0; i < kIn; ++i) {
-      T lanes[kLanes];
-      *reinterpret_cast<Vector*>(lanes) = sum[o][i];
-      for (int width = kLanes / 2; width > 0; width /= 2)
-        for (int l = 0; l < width; ++l) lanes[l] += lanes[l + width];
-      dw[o * dw_stride + i] += lanes[0];
-    }
+  if constexpr (kOut * kIn == 16 && kLanes == 16) {
+    FoldSixteen(&sum[0][0]);
+    for (int o = 0; o < kOut; ++o)
+      for (int i = 0; i < kIn; ++i) dw[o * dw_stride + i] += sum[0][0][o * kIn + i];
+  } else {
+    for (int o = 0; o < kOut; ++o)
+      for (int i = 0; i < kIn; ++i) {
+        T total = 0;
+        for (int l = 0; l < kLanes; ++l) total += sum[o][i][l];
+        dw[o * dw_stride + i] += total;
+      }
   }
 }
 

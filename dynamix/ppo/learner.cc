@@ -132,7 +132,7 @@ Status Learner::Adopt(const PolicyModel& model) {
     return Error{"the policy has other heads or another network shape than this learner"};
   if (local_) local_->Adopt(*model.local);
   if (team_) team_->Adopt(*model.team);
-  return Done{};
+  return Nothing{};
 }
 
 Status Learner::Save(const std::string& path) const {
@@ -166,7 +166,7 @@ Status Learner::Restore(const std::string& path) {
   }
   if (local) local_->SetState(*local);
   if (team) team_->SetState(*team);
-  return Done{};
+  return Nothing{};
 }
 
 }  // namespace dynamix

@@ -29,7 +29,7 @@ Status TakeMoments(const std::string& name, const TensorFile& file,
     if (!(columns[c].count > 0) || !(columns[c].variance >= 0))
       return Error{"tensor '" + name + "' holds an impossible count or variance"};
   }
-  return Done{};
+  return Nothing{};
 }
 
 void PutTower(const std::string& prefix, const char* name, const Tower& tower,
@@ -59,7 +59,7 @@ Status TakeTower(const std::string& prefix, const char* name, const Tower& tower
     std::copy(weights.value().begin(), weights.value().end(), parameters.begin() + layer.weights);
     std::copy(bias.value().begin(), bias.value().end(), parameters.begin() + layer.bias);
   }
-  return Done{};
+  return Nothing{};
 }
 
 // Integers in [0, 4096] only, so that no later arithmetic can overflow.
@@ -110,7 +110,7 @@ Status TakeColumnsOff(const std::string& prefix, const TensorFile& file, ActorCr
     if (column >= model.critic_inputs.width()) return bad;
   model.actor_inputs.SwitchOff(actor);
   model.critic_inputs.SwitchOff(critic);
-  return Done{};
+  return Nothing{};
 }
 
 std::size_t FloatCount(const TensorFile& file) {

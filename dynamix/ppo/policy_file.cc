@@ -27,7 +27,7 @@ Status CheckMetadata(const TensorFile& file) {
   if (Field(file, "features") != FormatHash(FeatureHash()))
     return Error{"the policy was made for feature list " + Field(file, "features") +
                  ", this build has " + FormatHash(FeatureHash())};
-  return Done{};
+  return Nothing{};
 }
 
 // A head's network, fit for `width` features and the five actions; nothing when the head is
@@ -36,7 +36,7 @@ Status TakeHead(const std::string& prefix, bool wanted, int width, const TensorF
                 std::optional<ActorCritic>& out) {
   if (HasModel(prefix, file) != wanted)
     return Error{"the policy's actions and its networks disagree about the " + prefix + " head"};
-  if (!wanted) return Done{};
+  if (!wanted) return Nothing{};
   Result<ActorCritic> model = TakeModel(prefix, file);
   if (!model) return Error{model.error()};
   const NetworkShape& shape = model.value().network.shape();
@@ -45,7 +45,7 @@ Status TakeHead(const std::string& prefix, bool wanted, int width, const TensorF
                  " inputs; expected " + std::to_string(width) + " inputs and one head of " +
                  std::to_string(kActionCount) + " actions"};
   out = std::move(model).value();
-  return Done{};
+  return Nothing{};
 }
 
 }  // namespace

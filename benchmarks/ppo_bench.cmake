@@ -1,0 +1,10 @@
+# ppo_bench: needs OpenBLAS (libopenblas-pthread-dev) for its ceiling.
+find_library(DYNAMIX_OPENBLAS openblas PATH_SUFFIXES openblas-pthread)
+find_path(DYNAMIX_OPENBLAS_INCLUDE openblas_config.h PATH_SUFFIXES openblas-pthread)
+if(DYNAMIX_OPENBLAS AND DYNAMIX_OPENBLAS_INCLUDE)
+  add_executable(ppo_bench ${CMAKE_CURRENT_LIST_DIR}/ppo_bench.cc)
+  target_include_directories(ppo_bench PRIVATE ${DYNAMIX_OPENBLAS_INCLUDE})
+  target_link_libraries(ppo_bench PRIVATE dynamix::ppo dynamix_flags ${DYNAMIX_OPENBLAS})
+else()
+  message(STATUS "OpenBLAS not found: ppo_bench is not built")
+endif()
