@@ -11,7 +11,7 @@
 
 namespace dynamix {
 
-MiniatureNetwork::MiniatureNetwork(const NetworkShape& shape)
+MiniatureNetwork::MiniatureNetwork(const MiniatureShape& shape)
     : shape_(shape), input_stride_(PadToLanes(shape.inputs)) {
   DYNAMIX_CHECK(shape.inputs > 0 && shape.hidden > 0 && shape.second_hidden >= 0 &&
                     shape.classes > 1 && shape.classes <= kLanes,

@@ -15,7 +15,7 @@
 
 namespace dynamix {
 
-struct NetworkShape {
+struct MiniatureShape {
   int inputs = 49;
   int hidden = 32;
   int second_hidden = 0;  // 0: one hidden layer
@@ -28,9 +28,9 @@ class MiniatureNetwork {
   // Samples of one pass; more are done in several, so that a pass stays in the L2 cache.
   static constexpr int kPass = 128;
 
-  explicit MiniatureNetwork(const NetworkShape& shape);
+  explicit MiniatureNetwork(const MiniatureShape& shape);
 
-  const NetworkShape& shape() const { return shape_; }
+  const MiniatureShape& shape() const { return shape_; }
   int parameter_count() const { return parameter_count_; }  // with padding
   int input_stride() const { return input_stride_; }
 
@@ -60,7 +60,7 @@ class MiniatureNetwork {
   const std::vector<Layer>& layers() const { return layers_; }
 
  private:
-  NetworkShape shape_;
+  MiniatureShape shape_;
   int input_stride_;
   int parameter_count_ = 0;
   std::vector<Layer> layers_;

@@ -23,7 +23,7 @@ Batch RandomBatch(const MiniatureNetwork& network, int count, Rng& rng) {
   return batch;
 }
 
-const std::vector<NetworkShape> kShapes = {{20, 8, 0, 4, Activation::kTanh},
+const std::vector<MiniatureShape> kShapes = {{20, 8, 0, 4, Activation::kTanh},
                                            {49, 40, 0, 10, Activation::kTanh},
                                            {17, 12, 12, 5, Activation::kTanh},
                                            {49, 24, 0, 10, Activation::kRelu},
@@ -31,7 +31,7 @@ const std::vector<NetworkShape> kShapes = {{20, 8, 0, 4, Activation::kTanh},
 
 TEST(MiniatureNetworkTest, GradientEqualsFiniteDifferences) {
   Rng rng(5);
-  for (const NetworkShape& shape : kShapes) {
+  for (const MiniatureShape& shape : kShapes) {
     MiniatureNetwork network(shape);
     const Batch batch = RandomBatch(network, 30, rng);
     AlignedFloats parameters = network.RandomParameters(rng, 1);
@@ -58,7 +58,7 @@ TEST(MiniatureNetworkTest, GradientEqualsFiniteDifferences) {
 
 TEST(MiniatureNetworkTest, GradientAddsUpOverParts) {
   Rng rng(6);
-  for (const NetworkShape& shape : kShapes) {
+  for (const MiniatureShape& shape : kShapes) {
     MiniatureNetwork network(shape);
     const Batch batch = RandomBatch(network, 100, rng);
     const AlignedFloats parameters = network.RandomParameters(rng, 1);
@@ -75,7 +75,7 @@ TEST(MiniatureNetworkTest, GradientAddsUpOverParts) {
 
 TEST(MiniatureNetworkTest, PaddingHasNoGradient) {
   Rng rng(7);
-  for (const NetworkShape& shape : kShapes) {
+  for (const MiniatureShape& shape : kShapes) {
     MiniatureNetwork network(shape);
     const Batch batch = RandomBatch(network, 64, rng);
     const AlignedFloats parameters = network.RandomParameters(rng, 1);

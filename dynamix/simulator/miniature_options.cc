@@ -119,7 +119,7 @@ MiniatureOptions RandomMiniature(Rng& rng, const MiniatureRanges& ranges) {
   MiniatureOptions options;
   options.family = Choose(rng, ranges.families);
   const bool fashion = options.family == MiniatureFamily::kFashion;
-  NetworkShape& network = options.network;
+  MiniatureShape& network = options.network;
   network.hidden = Size(rng, ranges.hidden);
   network.second_hidden = rng.Uniform() < ranges.second_layer ? network.hidden : 0;
   network.inputs = fashion ? 49 : Size(rng, ranges.inputs);

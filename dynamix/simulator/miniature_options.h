@@ -31,7 +31,7 @@ std::optional<Activation> ParseActivation(std::string_view name);
 struct MiniatureOptions {
   MiniatureFamily family = MiniatureFamily::kFashion;
   // inputs: leading components of the pool in use (fashion: at most 49, others: at most 64).
-  NetworkShape network;
+  MiniatureShape network;
   int training_samples = 8000;  // [64, rows of the pool]; a seeded random subset
   int held_out_samples = 512;   // [16, held-out rows of the pool]
   double label_noise =

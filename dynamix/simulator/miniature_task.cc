@@ -98,7 +98,7 @@ std::vector<float> TeacherLogits(const MiniatureOptions& options, const Miniatur
 
 void LabelByTeacher(const MiniatureOptions& options, MiniatureTask& task, Rng& rng) {
   const int classes = options.network.classes;
-  NetworkShape shape = options.network;
+  MiniatureShape shape = options.network;
   shape.hidden = options.teacher_hidden;
   shape.second_hidden = 0;
   shape.activation = Activation::kTanh;

@@ -18,7 +18,7 @@ struct Case {
       tensors;  // weight [in, out] and bias of each layer, requiring gradients
   torch::Tensor input_tensor, label_tensor;
 
-  Case(const NetworkShape& shape, std::uint64_t seed) : network(shape) {
+  Case(const MiniatureShape& shape, std::uint64_t seed) : network(shape) {
     Rng rng(seed);
     parameters = network.RandomParameters(rng, 1);
     for (const auto& layer : network.layers())
@@ -84,14 +84,14 @@ struct Case {
   }
 };
 
-const std::vector<NetworkShape> kShapes = {{49, 32, 0, 10, Activation::kRelu},
+const std::vector<MiniatureShape> kShapes = {{49, 32, 0, 10, Activation::kRelu},
                                            {49, 40, 0, 10, Activation::kTanh},
                                            {20, 8, 0, 4, Activation::kTanh},
                                            {33, 24, 24, 7, Activation::kRelu},
                                            {49, 13, 13, 10, Activation::kTanh}};
 
 TEST(MiniatureTorchTest, LossAndGradientEqualAutograd) {
-  for (const NetworkShape& shape : kShapes) {
+  for (const MiniatureShape& shape : kShapes) {
     Case both(shape, 17);
     const torch::Tensor expected = both.TorchLoss();
     expected.backward();
@@ -103,7 +103,7 @@ TEST(MiniatureTorchTest, LossAndGradientEqualAutograd) {
 }
 
 TEST(MiniatureTorchTest, MomentumStepsEqualTorchSgd) {
-  for (const NetworkShape& shape : kShapes) {
+  for (const MiniatureShape& shape : kShapes) {
     Case both(shape, 18);
     torch::optim::SGD optimizer(both.tensors, torch::optim::SGDOptions(0.1).momentum(0.9));
     AlignedFloats velocity(both.network.parameter_count(), 0.0f);
@@ -120,7 +120,7 @@ TEST(MiniatureTorchTest, MomentumStepsEqualTorchSgd) {
 }
 
 TEST(MiniatureTorchTest, AdamStepsEqualTorchAdam) {
-  for (const NetworkShape& shape : kShapes) {
+  for (const MiniatureShape& shape : kShapes) {
     Case both(shape, 19);
     torch::optim::Adam optimizer(both.tensors, torch::optim::AdamOptions(0.01));
     AlignedFloats first(both.network.parameter_count(), 0.0f), second = first;
