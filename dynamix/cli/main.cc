@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "dynamix/cli/commands.h"
+#include "dynamix/cli/interrupt.h"
 #include "dynamix/cli/version.h"
 #include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
@@ -15,6 +16,7 @@ namespace {
 constexpr int kBadInput = 2;
 constexpr int kFailed = 1;
 constexpr int kOurBug = 70;
+constexpr int kInterrupted = 130;
 
 }  // namespace
 
@@ -41,6 +43,8 @@ int main(int argc, char** argv) {
   } catch (const dynamix::InputError& error) {
     std::fprintf(stderr, "dynamix: %s\n", error.what());
     return kBadInput;
+  } catch (const dynamix::Interrupted&) {
+    return kInterrupted;
   } catch (const dynamix::CheckFailure& error) {
     std::fprintf(stderr, "dynamix: a bug in dynamix itself: %s\n", error.what());
     return kOurBug;

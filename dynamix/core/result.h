@@ -44,7 +44,8 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-struct Done {};
-using Status = Result<Done>;
+// The value of an operation that only succeeds or fails.
+struct Nothing {};
+using Status = Result<Nothing>;
 
 }  // namespace dynamix

@@ -76,7 +76,7 @@ Rewards ComputeRewards(const Round& round, const std::vector<int>& previous,
 
   TeamReward& team = rewards.team;
   if (round.seconds > 0 && !IsMissing(progress_seconds)) {
-    team.quality = std::clamp(progress_seconds / round.seconds - 1, -3.0, 3.0);
+    team.quality = std::clamp(progress_seconds / round.seconds - 1, -5.0, 5.0);
   }
   if (measured > 0) team.efficiency = -wait / measured;
   if (active > 0) team.stability = -change / active;

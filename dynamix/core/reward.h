@@ -5,7 +5,7 @@
 //
 //   quality     (tau(L') - tau(L)) / dt - 1     seconds of reference progress per second, less one:
 //   a speed-up.
-//               tau(L) is when the reference run first reached held-out loss L; clipped to [-3, 3]
+//               tau(L) is when the reference run first reached held-out loss L; clipped to [-5, 5]
 //   efficiency  -mean over workers of wait / iteration            worker time lost to waiting, [-1,
 //   0] stability   -mean over workers of |log2(b' / b)|, at most 1   oscillation, [-1, 0]
 //

@@ -20,7 +20,7 @@ TEST(RewardTest, QualityIsTheSpeedUpOverTheReference) {
   round.seconds = 2;
   EXPECT_NEAR(ComputeRewards(round, Batches(round), 3, {}).team.quality, 0.5, 1e-12);
   EXPECT_NEAR(ComputeRewards(round, Batches(round), 2, {}).team.quality, 0, 1e-12);
-  EXPECT_NEAR(ComputeRewards(round, Batches(round), -1e9, {}).team.quality, -3, 1e-12);
+  EXPECT_NEAR(ComputeRewards(round, Batches(round), -1e9, {}).team.quality, -5, 1e-12);
 }
 
 TEST(RewardTest, FallsWhenTheWindowIsSlower) {

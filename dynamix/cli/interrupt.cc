@@ -1,0 +1,31 @@
+#include "dynamix/cli/interrupt.h"
+
+#include <csignal>
+
+namespace dynamix {
+namespace {
+
+// A signal handler can reach nothing but a global.
+volatile std::sig_atomic_t g_interrupted = 0;
+
+void OnSignal(int signal) {
+  g_interrupted = 1;
+  std::signal(signal, SIG_DFL);
+}
+
+}  // namespace
+
+InterruptFlag::InterruptFlag() {
+  g_interrupted = 0;
+  std::signal(SIGINT, OnSignal);
+  std::signal(SIGTERM, OnSignal);
+}
+
+InterruptFlag::~InterruptFlag() {
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+}
+
+InterruptFlag::operator bool() const { return g_interrupted != 0; }
+
+}  // namespace dynamix

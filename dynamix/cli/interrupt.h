@@ -1,0 +1,24 @@
+// ctrl-C and SIGTERM as a flag: long work looks at it, saves, and throws Interrupted (exit code
+// 130).
+#pragma once
+
+#include <exception>
+
+namespace dynamix {
+
+class Interrupted : public std::exception {
+ public:
+  const char* what() const noexcept override { return "interrupted"; }
+};
+
+// Catches the signals while it lives; a second one ends the program at once. One at a time.
+class InterruptFlag {
+ public:
+  InterruptFlag();
+  ~InterruptFlag();
+  InterruptFlag(const InterruptFlag&) = delete;
+  InterruptFlag& operator=(const InterruptFlag&) = delete;
+  operator bool() const;  // NOLINT: reads as a flag
+};
+
+}  // namespace dynamix

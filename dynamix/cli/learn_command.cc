@@ -1,0 +1,261 @@
+// dynamix learn: PPO over many simulated clusters at once; keeps the checkpoint that is best on
+// validation.
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "dynamix/cli/commands.h"
+#include "dynamix/cli/interrupt.h"
+#include "dynamix/cli/learn_tasks.h"
+#include "dynamix/cli/progress.h"
+#include "dynamix/cli/suite.h"
+#include "dynamix/cli/table.h"
+#include "dynamix/core/input_error.h"
+#include "dynamix/policies/make_policy.h"
+#include "dynamix/ppo/learned_policy.h"
+
+namespace dynamix {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct LearnFlags {
+  LearningRunOptions run;
+  DistributionOptions tasks;
+  std::string actions = "relative,share,team+local";
+  std::vector<std::string> without;
+  std::string out = "learned.safetensors";
+  std::string folder = "runs/learn";
+  std::string start;
+  int validation_tasks = 48;
+  int validate_every = 10;
+  bool resume = false;
+  bool json = false;
+
+  LearnFlags() {
+    run.team_ppo.steps = run.local_ppo.steps = 64;
+    run.local_ppo.epochs = 2;
+    run.local_ppo.minibatches = 16;
+    run.team_ppo.minibatches = 8;
+    run.team_ppo.entropy_coefficient = run.local_ppo.entropy_coefficient = 0.01;
+  }
+};
+
+FeatureFamily ParseFamily(const std::string& name) {
+  for (auto family : {FeatureFamily::kNetwork, FeatureFamily::kSystem, FeatureFamily::kStatistics,
+                      FeatureFamily::kBatch})
+    if (Name(family) == name) return family;
+  throw InputError::OutOfRange("--without", name, "network, system, statistics or batch");
+}
+
+std::string ScoreText(const Validation::Score& score) {
+  return Fixed(score.all, 3) + " (quadratics " + Fixed(score.quadratics, 3) + ", miniatures " +
+         Fixed(score.miniatures, 3) + ")";
+}
+
+// The rules' scores, so that the learner's have something to stand beside.
+void PrintRules(const Validation& validation, bool json) {
+  if (json) return;
+  std::fprintf(stderr, "time to target over the reference's, on the validation tasks:\n");
+  for (const std::string& rule : RuleNames())
+    std::fprintf(
+        stderr, "  %-12s %s\n", rule.c_str(),
+        ScoreText(validation.Run({rule, {}, [rule] { return MakePolicy(rule); }})).c_str());
+}
+
+class Learning {
+ public:
+  explicit Learning(const LearnFlags& flags)
+      : flags_(flags),
+        run_(flags.run, SimulatorTasks(flags.tasks, flags.run.tasks, flags.run.seed)),
+        validation_(flags.tasks, flags.validation_tasks, flags.run.seed,
+                    flags.run.learning.threads) {}
+
+  void Run() {
+    fs::create_directories(flags_.folder);
+    Begin();
+    PrintRules(validation_, flags_.json);
+    const InterruptFlag interrupted;
+    Progress progress("learn", flags_.run.updates - run_.updates(), flags_.json);
+    while (!run_.Done() && !interrupted) {
+      const LearningRun::Step step = run_.Advance();
+      const bool validate = run_.updates() % flags_.validate_every == 0 || run_.Done();
+      if (validate) Validate();
+      Record(step, validate);
+      if (validate || interrupted) Require(run_.Save(Checkpoints()));
+      progress.Advance(1, "speed-up " + Fixed(1 + step.mean_reward.quality, 2) + ", wait " +
+                              Fixed(-100 * step.mean_reward.efficiency, 0) + " %, validation " +
+                              Fixed(score_.all, 3) + ", best " + Fixed(best_, 3));
+    }
+    if (!run_.Done()) {
+      std::fprintf(stderr,
+                   "\ninterrupted after update %d; continue with the same flags and --resume\n",
+                   run_.updates());
+      throw Interrupted();
+    }
+    Finish();
+  }
+
+ private:
+  std::string Checkpoints() const { return flags_.folder + "/checkpoints"; }
+
+  static void Require(const Status& status) {
+    if (!status) throw std::runtime_error(status.error());
+  }
+
+  void Begin() {
+    if (flags_.resume) {
+      Require(run_.Restore(Checkpoints()));
+      nlohmann::json best;
+      std::ifstream(flags_.folder + "/best.json") >> best;
+      best_ = best.at("validation");
+    } else if (!flags_.start.empty()) {
+      Result<PolicyModel> model = LoadPolicy(flags_.start);
+      if (!model) throw InputError(flags_.start + ": " + model.error());
+      Require(run_.learner().Adopt(model.value()));
+    }
+  }
+
+  PolicyModel Model() {
+    std::map<std::string, std::string> training = {
+        {"seed", std::to_string(flags_.run.seed)},
+        {"updates", std::to_string(run_.updates())},
+        {"miniature_share", Fixed(flags_.tasks.miniature_share, 2)},
+        {"workers",
+         std::to_string(flags_.tasks.min_workers) + "-" + std::to_string(flags_.tasks.max_workers)},
+        {"validation", ScoreText(score_)}};
+    return run_.learner().Model(flags_.run.learning.actions, std::move(training));
+  }
+
+  void Validate() {
+    const PolicyModel model = Model();
+    score_ = validation_.Run({"learned", model.actions, [&model] {
+                                return std::make_unique<LearnedPolicy>(model, Choice::kGreedy);
+                              }});
+    if (score_.all >= best_) return;
+    best_ = score_.all;
+    Require(SavePolicy(flags_.out, Model()));
+    std::ofstream(flags_.folder + "/best.json")
+        << nlohmann::json{{"validation", best_}, {"updates", run_.updates()}} << "\n";
+  }
+
+  void Record(const LearningRun::Step& step, bool validated) {
+    nlohmann::json line = {{"update", run_.updates()},
+                           {"windows", step.windows},
+                           {"jobs_finished", step.jobs_finished},
+                           {"quality", step.mean_reward.quality},
+                           {"efficiency", step.mean_reward.efficiency},
+                           {"stability", step.mean_reward.stability}};
+    const auto add = [&line](const char* head, const std::optional<UpdateStatistics>& s) {
+      if (!s) return;
+      line[head] = {{"entropy", s->entropy},
+                    {"kl", s->kl},
+                    {"value_loss", s->value_loss},
+                    {"explained_variance", s->explained_variance},
+                    {"clip_fraction", s->clip_fraction},
+                    {"rows", s->rows}};
+    };
+    add("team", step.statistics.team);
+    add("local", step.statistics.local);
+    if (validated)
+      line["validation"] = {{"all", score_.all},
+                            {"quadratics", score_.quadratics},
+                            {"miniatures", score_.miniatures}};
+    std::ofstream(flags_.folder + "/learning.jsonl", std::ios::app) << line << "\n";
+    if (flags_.json) std::printf("%s\n", line.dump().c_str());
+  }
+
+  void Finish() const {
+    if (flags_.json) return;
+    std::printf("best policy on validation: %s of the reference's time\nwritten to %s\n",
+                Fixed(best_, 3).c_str(), flags_.out.c_str());
+  }
+
+  LearnFlags flags_;
+  LearningRun run_;
+  Validation validation_;
+  Validation::Score score_{1, 1, 1};
+  double best_ = 1e9;
+};
+
+void Learn(LearnFlags flags, const std::string& config) {
+  flags.run.learning.actions = ParseActionOptions(flags.actions);
+  for (const std::string& name : flags.without)
+    flags.run.learning.families_off.push_back(ParseFamily(name));
+  flags.run.learning.max_workers = flags.tasks.max_workers;
+  flags.run.Validate();
+  flags.tasks.pools = LoadAllPools();
+  flags.tasks.Validate();
+  fs::create_directories(flags.folder);
+  std::ofstream(flags.folder + "/config.toml") << config;
+  Learning(flags).Run();
+}
+
+void AddPpoFlags(CLI::App& command, const std::string& head, PpoOptions& ppo) {
+  const auto add = [&](const char* name, auto& field, const char* text) {
+    command.add_option("--" + head + "-" + name, field, text)->capture_default_str();
+  };
+  add("learning-rate", ppo.learning_rate, "Adam's step size");
+  add("entropy", ppo.entropy_coefficient, "entropy bonus at the start");
+  add("epochs", ppo.epochs, "passes over a rollout");
+  add("minibatches", ppo.minibatches, "parts of a pass");
+  add("lambda", ppo.lambda, "GAE lambda");
+  add("target-kl", ppo.target_kl, "KL at which a pass stops; 0 never");
+}
+
+}  // namespace
+
+void AddLearnCommand(CLI::App& app) {
+  auto flags =
+      std::make_shared<LearnFlags>();  // shared with the callback, which outlives this call
+  CLI::App* command =
+      app.add_subcommand("learn", "Learn a policy by PPO over many simulated clusters");
+  LearningOptions& learning = flags->run.learning;
+  const auto add = [&](const char* name, auto& field, const char* text) {
+    return command->add_option(name, field, text)->capture_default_str();
+  };
+  command->set_config("--config", "", "read flags from a file, e.g. the config.toml of a run");
+  add("--out", flags->out, "policy file to write: the best on validation");
+  add("--run", flags->folder, "folder for checkpoints, log and effective configuration");
+  command->add_flag("--resume", flags->resume, "continue the run in that folder");
+  add("--start", flags->start, "policy file to start from");
+  add("--updates", flags->run.updates, "PPO updates");
+  add("--seed", flags->run.seed, "everything random follows from it");
+  add("--threads", learning.threads, "threads");
+  add("--jobs", learning.jobs, "simulated jobs in lock step");
+  command
+      ->add_option_function<int>(
+          "--steps", [flags](int n) { flags->run.team_ppo.steps = flags->run.local_ppo.steps = n; },
+          "windows of each job between updates")
+      ->default_str("64");
+  add("--tasks", flags->run.tasks, "different tasks");
+  add("--miniatures", flags->tasks.miniature_share, "share of tasks that are miniatures");
+  add("--min-workers", flags->tasks.min_workers, "smallest cluster");
+  add("--max-workers", flags->tasks.max_workers, "largest cluster");
+  add("--actions", flags->actions,
+      "KIND,BASE,LEVELS: relative|additive, share|current, team|local|team+local");
+  command->add_option("--without", flags->without, "feature families to do without (ablation)")
+      ->delimiter(',');
+  add("--hidden", flags->run.hidden, "widths of the tanh layers");
+  add("--team-discount", learning.team_discount, "per unit of time");
+  add("--local-discount", learning.local_discount, "per unit of time");
+  add("--units", flags->run.units_per_job, "units of time in a reference run");
+  add("--reward-quality", learning.reward.quality, "weight of progress");
+  add("--reward-efficiency", learning.reward.efficiency, "weight of waiting");
+  add("--reward-stability", learning.reward.stability, "weight of oscillation");
+  add("--reward-straggler", learning.reward.straggler, "local: weight of the wait a worker causes");
+  add("--reward-team", learning.reward.team, "local: weight of the team reward");
+  AddPpoFlags(*command, "team", flags->run.team_ppo);
+  AddPpoFlags(*command, "local", flags->run.local_ppo);
+  add("--validation-tasks", flags->validation_tasks, "tasks checkpoints are selected on")
+      ->check(CLI::Range(1, 10000));
+  add("--validate-every", flags->validate_every, "updates between validations and checkpoints")
+      ->check(CLI::Range(1, 10000));
+  command->add_flag("--json", flags->json, "one JSON line per update on stdout");
+  command->footer("Example:\n  dynamix learn --updates 300 --out my.safetensors --run runs/my");
+  command->callback([flags, command] { Learn(*flags, command->config_to_str(true, false)); });
+}
+
+}  // namespace dynamix
