@@ -142,6 +142,7 @@ void Cluster::SetEvents(std::vector<TimedEvent> events) {
 
 void Cluster::Restart(const Rng& rng) {
   rng_ = rng;
+  measure_rng_ = rng.Fork(1);
   state_.assign(nodes_.size(), {});
   // A machine's slowdowns look the same in every window, so their look is drawn once.
   for (WorkerLimits& limits : limits_) limits.quota_share = rng_.Uniform();

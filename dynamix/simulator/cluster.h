@@ -105,7 +105,8 @@ class Cluster {
   double exchange_ms_ = 0;  // CommunicationMs of the present moment
   double slowest_rate_mbps_ = 0;
   double now_s_ = 0;
-  Rng rng_{0};
+  Rng rng_{0};          // jitter
+  Rng measure_rng_{0};  // its own stream: measuring does not change what happens
 
   // The last window.
   WindowTiming timing_;

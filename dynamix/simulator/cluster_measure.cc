@@ -43,7 +43,7 @@ double Share(double value) { return std::clamp(value, 0.0, 1.0); }
 }  // namespace
 
 Report Cluster::MeasureWorker(int worker) {
-  const std::array<double, kNoises> noise = DrawNoise(rng_);
+  const std::array<double, kNoises> noise = DrawNoise(measure_rng_);
   Report report;
   report.rank = worker;
   report.iterations = iterations_;

@@ -17,10 +17,11 @@ class ReferenceCurve {
   struct Point {
     double seconds;
     double loss;
+    double accuracy = 0;
   };
 
   // Any points in order of time, the first at the start of the job; kept: the running minimum of
-  // the loss.
+  // the loss. A curve that never falls is one point.
   explicit ReferenceCurve(const std::vector<Point>& points);
 
   // Seconds; falls as `loss` rises. Between points linear in loss. Below the last loss it goes on
@@ -32,11 +33,16 @@ class ReferenceCurve {
   double initial_loss() const { return points_.front().loss; }
   double final_loss() const { return points_.back().loss; }
   double seconds() const { return run_seconds_; }  // length of the whole reference run
-  // The loss after this share of the improvement, [0, 1].
-  double LossAt(double improvement) const;
+  // The loss after this share of the improvement or of the run's seconds, [0, 1].
+  double LossAtImprovement(double share) const;
+  double LossAtTime(double share) const;
+  // The first point with this held-out accuracy; null when there is none.
+  const Point* FindAccuracy(double accuracy) const;
   const std::vector<Point>& points() const { return points_; }
 
  private:
+  double Inside(double loss) const;
+
   std::vector<Point> points_;  // strictly falling loss, rising time
   double run_seconds_;
 };

@@ -71,6 +71,7 @@ SimulatedCluster::SimulatedCluster(const SimulatedCluster& other)
       rng_(other.rng_),
       window_(other.window_),
       samples_seen_(other.samples_seen_),
+      initial_loss_(other.initial_loss_),
       batches_(other.batches_),
       truth_(other.truth_) {}
 
@@ -114,32 +115,42 @@ Round SimulatedCluster::Reset() {
   window_ = 0;
   samples_seen_ = 0;
   truth_ = {};
-  truth_.held_out_loss = engine_->HeldOutLoss();
+  truth_.held_out_loss = initial_loss_ = engine_->HeldOutLoss();
   truth_.held_out_accuracy = engine_->HeldOutAccuracy();
   std::vector<int> sizes;
   for (const RoundEntry& entry : entries_) sizes.push_back(entry.batch);
   return Step(sizes);
 }
 
-Round SimulatedCluster::Step(const std::vector<int>& sizes) {
+TrainingReport SimulatedCluster::RunWindow(const std::vector<int>& sizes) {
   DYNAMIX_CHECK(engine_ != nullptr, "Reset comes before Step");
   DYNAMIX_CHECK(static_cast<int>(sizes.size()) == workers(), "one size per worker");
   TakeSizes(sizes);
   const double lost_ms = RunOutOfMemory();
   const WindowTiming& timing = cluster_.RunWindow(batches_, window_iterations_);
   const TrainingReport training = engine_->Run(batches_, window_iterations_);
-  for (const int batch : batches_) samples_seen_ += double{1} * batch * window_iterations_;
+  for (const int batch : batches_) samples_seen_ += static_cast<double>(batch) * window_iterations_;
   UpdateTruth(timing.seconds + 1e-3 * lost_ms);
+  return training;
+}
+
+Round SimulatedCluster::Step(const std::vector<int>& sizes) {
+  const TrainingReport training = RunWindow(sizes);
   Round round = MakeRound(training);
-  // Workers that leave or join do so between windows: the round already says who takes part in the
-  // next one.
-  cluster_.BeginWindow(truth_.seconds);
-  for (int i = 0; i < workers(); ++i) {
-    entries_[i].active = cluster_.present(i);
-    round.entries[i].active = entries_[i].active;
-  }
-  ++window_;
+  BeginWindow();
+  for (int i = 0; i < workers(); ++i) round.entries[i].active = entries_[i].active;
   return round;
+}
+
+void SimulatedCluster::Advance(const std::vector<int>& sizes) {
+  RunWindow(sizes);
+  BeginWindow();
+}
+
+void SimulatedCluster::BeginWindow() {
+  ++window_;
+  cluster_.BeginWindow(truth_.seconds);
+  for (int i = 0; i < workers(); ++i) entries_[i].active = cluster_.present(i);
 }
 
 void SimulatedCluster::TakeSizes(const std::vector<int>& sizes) {

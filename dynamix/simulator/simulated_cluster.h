@@ -9,9 +9,9 @@
 #include <memory>
 #include <vector>
 
+#include "dynamix/core/environment.h"
 #include "dynamix/simulator/cluster.h"
 #include "dynamix/simulator/convergence.h"
-#include "dynamix/simulator/environment.h"
 #include "dynamix/simulator/scenario.h"
 #include "dynamix/simulator/workload.h"
 
@@ -35,6 +35,8 @@ class SimulatedCluster : public Environment {
 
   Round Reset() override;
   Round Step(const std::vector<int>& sizes) override;
+  // Step without measuring: the same truth, no reports. For references and hindsight.
+  void Advance(const std::vector<int>& sizes);
   // Loss and accuracy are smoothed over time (1 % of nominal_seconds), equally for every policy.
   const Truth& truth() const override { return truth_; }
 
@@ -43,6 +45,10 @@ class SimulatedCluster : public Environment {
   // Length of the run at the workload's base batch, balanced, without events: planned_samples at
   // that pace.
   double nominal_seconds() const { return nominal_seconds_; }
+  double initial_loss() const { return initial_loss_; }  // held-out, before the first window
+  double base_batch() const { return optimizer_.base_batch; }
+  double planned_samples() const { return optimizer_.planned_samples; }
+  double time_budget_seconds() const { return time_budget_s_; }  // the scenario's
   double samples_seen() const { return samples_seen_; }
   const std::vector<TimedEvent>& events() const { return cluster_.events(); }
 
@@ -59,7 +65,10 @@ class SimulatedCluster : public Environment {
   void TakeSizes(const std::vector<int>& sizes);
   // Lowers the bounds of workers that just found out; the milliseconds lost to it.
   double RunOutOfMemory();
+  TrainingReport RunWindow(const std::vector<int>& sizes);
   void UpdateTruth(double window_seconds);
+  // Who takes part in the window to come: workers leave and join between windows.
+  void BeginWindow();
   Round MakeRound(const TrainingReport& training);
 
   OptimizerOptions optimizer_;
@@ -73,7 +82,7 @@ class SimulatedCluster : public Environment {
   JobLimits limits_;
   Rng rng_;
   std::int64_t window_ = 0;
-  double samples_seen_ = 0;
+  double samples_seen_ = 0, initial_loss_ = 0;
   std::vector<int> batches_;  // of the last window, 0: absent
   Truth truth_;
 };

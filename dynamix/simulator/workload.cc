@@ -12,11 +12,15 @@ namespace dynamix {
 namespace {
 
 constexpr std::array<std::string_view, 2> kOptimizers = {"sgd", "adam"};
-constexpr std::array<std::string_view, 4> kRules = {"none", "linear", "sqrt", "adascale"};
-constexpr std::array<std::string_view, 3> kSchedules = {"constant", "cosine", "step"};
 constexpr std::array<std::string_view, 2> kEngines = {"quadratic", "miniature"};
-constexpr std::array<std::string_view, 2> kActivations = {"relu", "tanh"};
-constexpr std::array<std::string_view, 3> kFamilies = {"fashion", "teacher", "prototypes"};
+
+// The names of an enumeration that knows them itself.
+template <typename Enum, int kCount>
+std::array<std::string_view, kCount> NamesOf() {
+  std::array<std::string_view, kCount> names;
+  for (int i = 0; i < kCount; ++i) names[i] = Name(static_cast<Enum>(i));
+  return names;
+}
 
 void VisitCost(TomlFields& fields, CostOptions& cost) {
   fields.Number("sample_ms", cost.sample_ms, 1e-9, 1e6);
@@ -34,19 +38,19 @@ void VisitOptimizer(TomlFields& fields, OptimizerOptions& optimizer) {
   fields.Number("learning_rate", optimizer.learning_rate, 1e-9, 1e3);
   fields.Number("momentum", optimizer.momentum, 0, 0.9999);
   fields.Number("base_batch", optimizer.base_batch, 1, 1e9);
-  fields.Choice("rule", optimizer.rule, kRules);
-  fields.Choice("schedule", optimizer.schedule, kSchedules);
+  fields.Choice("rule", optimizer.rule, NamesOf<LearningRateRule, kLearningRateRuleCount>());
+  fields.Choice("schedule", optimizer.schedule, NamesOf<Schedule, 3>());
   fields.Number("planned_samples", optimizer.planned_samples, 1, 1e15);
 }
 
 // The optimizer is the workload's, the seed is the run's: both are absent here.
 void VisitMiniature(TomlFields& fields, MiniatureOptions& options) {
-  fields.Choice("family", options.family, kFamilies);
+  fields.Choice("family", options.family, NamesOf<MiniatureFamily, kMiniatureFamilyCount>());
   fields.Integer("inputs", options.network.inputs, 1, 64);
   fields.Integer("hidden", options.network.hidden, 1, 128);
   fields.Integer("second_hidden", options.network.second_hidden, 0, 128);
   fields.Integer("classes", options.network.classes, 2, 16);
-  fields.Choice("activation", options.network.activation, kActivations);
+  fields.Choice("activation", options.network.activation, NamesOf<Activation, 2>());
   fields.Integer("training_samples", options.training_samples, 64, 60000);
   fields.Integer("held_out_samples", options.held_out_samples, 16, 10000);
   fields.Number("label_noise", options.label_noise, 0, 0.9);

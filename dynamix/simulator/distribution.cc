@@ -1,0 +1,308 @@
+// Ranges. b0 = base batch / workers, c0 = compute of b0 samples on a speed-1 device. log:
+// log-uniform.
+//
+//   quantity                      training and validation             held out (where it differs)
+//   workers                       [2, 16] log                         any, by options
+//   speeds                        40 % equal, 30 % two kinds,         spread up to 8
+//                                 30 % spread; up to 6 times, log
+//   overhead / c0                 [0.03, 1] log                       up to 2
+//   exchange / c0                 [0.03, 3] log                       up to 6
+//   ramp / b0, spill batch / b0   [0.02, 1], [0.5, 16] log; spill [0.05, 1] log
+//   overlap, jitter               [0, 0.8], [0.01, 0.15]              jitter up to 0.25
+//   memory / b0                   half: unlimited; [3, 60] log
+//   loss of a link                70 % none; [1e-4, 0.02] log on a third of the nodes
+//   start / base batch            40 % 1; 2^[-3, 3]
+//   bounds                        lowest 1..8, highest [8, 64] b0 log
+//   events                        35 % none; 1 to 3: slowdown x [1.3, 5], bandwidth x [0.05, 0.6],
+//   loss + [0.002, 0.05],
+//                                 leave, join; at [0, 0.5] run, for [0.02, 0.4] log, half of them
+//                                 again and again held out: slowdown up to 8
+//   reports                       late 0 (70 %) to 5 %; network tier eBPF (70 %) or any
+//   quadratic                     curvature decay [0.6, 1.8], loss decay [-0.3, 1.2], noise scale
+//   [5, 1000] log, noise floor
+//                                 [0.01, 1] log; held out: decay [0.5, 2.2], noise scale [2, 4000]
+//   optimizer                     75 % SGD with momentum 0, 0.5, 0.9, 0.95, 25 % Adam; base batch
+//   [16, 1024] log; rate
+//                                 [0.1, 1] log of what curvature and noise allow; any rule, any
+//                                 schedule
+//   miniature                     MiniatureRanges; held out: prototypes as well, wider, label noise
+//   up to 0.25 target                        loss of the reference at [0.4, 0.95] of its run, at
+//   most 97 % of its improvement budget                        3 reference times to target
+#include "dynamix/simulator/distribution.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "dynamix/core/check.h"
+#include "dynamix/core/input_error.h"
+
+namespace dynamix {
+namespace {
+
+constexpr int kMostDraws = 30;
+constexpr double kLeastImprovement = 0.25;  // of the initial held-out loss
+constexpr int kLeastTargetWindows = 8;
+
+int RoundedLog(Rng& rng, double low, double high) {
+  return static_cast<int>(std::lround(rng.LogUniform(low, high)));
+}
+
+template <typename T, std::size_t kCount>
+T Choose(Rng& rng, const std::array<T, kCount>& choices) {
+  return choices[rng.Below(kCount)];
+}
+
+class TaskDrawer {
+ public:
+  TaskDrawer(Rng rng, const DistributionOptions& options)
+      : rng_(rng), options_(options), held_out_(options.kind == DistributionKind::kHeldOut) {}
+
+  // Empty when the draw is not worth a task.
+  std::optional<Task> Draw() {
+    workers_ = RoundedLog(rng_, options_.min_workers - 0.49, options_.max_workers + 0.49);
+    workers_ = std::clamp(workers_, options_.min_workers, options_.max_workers);
+    const bool miniature = rng_.Uniform() < options_.miniature_share;
+    Workload workload = miniature ? DrawMiniature() : DrawQuadratic();
+    base_local_ = workload.optimizer.base_batch / workers_;
+    DrawCost(workload.cost);
+    const Scenario scenario = DrawScenario(workload.cost);
+    const std::uint64_t seed = rng_.Next();
+    workload.target.improvement = 0.9;  // until the reference has run
+    Task task =
+        MakeTask(scenario, workload, workers_, seed, options_.pools, options_.window_iterations);
+    return SetTarget(std::move(task));
+  }
+
+ private:
+  double Wider(double usual, double held_out) const { return held_out_ ? held_out : usual; }
+
+  OptimizerOptions DrawOptimizer() {
+    OptimizerOptions optimizer;
+    optimizer.kind = rng_.Uniform() < 0.25 ? OptimizerKind::kAdam : OptimizerKind::kSgd;
+    optimizer.momentum = optimizer.kind == OptimizerKind::kAdam
+                             ? 0.9
+                             : Choose(rng_, std::array{0.0, 0.5, 0.9, 0.95});
+    optimizer.base_batch = RoundedLog(rng_, 16, 1024);
+    optimizer.rule = static_cast<LearningRateRule>(rng_.Below(kLearningRateRuleCount));
+    optimizer.schedule = static_cast<Schedule>(rng_.Below(3));
+    const double windows = rng_.LogUniform(options_.min_windows, options_.max_windows);
+    optimizer.planned_samples = windows * options_.window_iterations * optimizer.base_batch;
+    return optimizer;
+  }
+
+  Workload DrawQuadratic() {
+    Workload workload;
+    workload.name = "random quadratic";
+    QuadraticOptions quadratic;
+    quadratic.curvature_decay = rng_.Uniform(Wider(0.6, 0.5), Wider(1.8, 2.2));
+    quadratic.loss_decay = rng_.Uniform(-0.3, 1.2);
+    quadratic.initial_loss = rng_.Uniform(0.7, 4.6);
+    quadratic.noise_scale = rng_.LogUniform(Wider(5, 2), Wider(1000, 4000));
+    quadratic.noise_floor = rng_.LogUniform(0.01, 1);
+    quadratic.noise_dimensions = rng_.LogUniform(30, 3000);
+    quadratic.irreducible_loss = quadratic.initial_loss * rng_.LogUniform(0.005, 0.3);
+    quadratic.held_out_gap = quadratic.initial_loss * rng_.LogUniform(0.005, 0.2);
+    quadratic.best_accuracy = rng_.Uniform(0.6, 0.99);
+    quadratic.accuracy_exponent = rng_.Uniform(0.5, 1.2);
+    workload.optimizer = DrawOptimizer();
+    workload.optimizer.learning_rate =
+        rng_.LogUniform(0.1, 1) * FairRate(quadratic, workload.optimizer);
+    workload.convergence = quadratic;
+    return workload;
+  }
+
+  // SGD: the effective rate 1 / h_1, or that at which noise undoes half of a first step, whichever
+  // is lower. Adam: the rate that walks the typical distance in a fifth of the run.
+  static double FairRate(const QuadraticOptions& q, const OptimizerOptions& optimizer) {
+    double trace = 0, squares = 0, loss_parts = 0, distances = 0;
+    for (int d = 1; d <= q.dimensions; ++d) {
+      const double h = q.curvature * std::pow(d, -q.curvature_decay);
+      trace += h;
+      squares += h * h;
+      loss_parts += std::pow(d, -q.loss_decay);
+      distances += std::pow(d, -q.loss_decay) / h;
+    }
+    if (optimizer.kind == OptimizerKind::kAdam) {
+      const double typical = std::sqrt(2 * q.initial_loss / loss_parts * distances / q.dimensions);
+      return 5 * typical * optimizer.base_batch / optimizer.planned_samples;
+    }
+    const double noisy = optimizer.base_batch * trace / (q.noise_scale * squares);
+    return (1 - optimizer.momentum) * std::min(1 / q.curvature, noisy);
+  }
+
+  Workload DrawMiniature() {
+    MiniatureRanges ranges;
+    ranges.planned_windows = {static_cast<double>(options_.min_windows),
+                              static_cast<double>(options_.max_windows)};
+    if (held_out_) {
+      ranges.families.push_back(MiniatureFamily::kPrototypes);
+      ranges.hidden = {6, 56};
+      ranges.label_noise = {0, 0.25};
+      ranges.spectrum = {0.4, 1.4};
+    }
+    if (!options_.families.empty()) ranges.families = options_.families;
+    Workload workload;
+    workload.name = "random miniature";
+    const MiniatureOptions options = RandomMiniature(rng_, ranges);
+    workload.optimizer = options.optimizer;
+    workload.convergence = options;
+    return workload;
+  }
+
+  void DrawCost(CostOptions& cost) {
+    cost.sample_ms = rng_.LogUniform(0.05, 20);
+    cost.gradient_bytes = rng_.LogUniform(2e5, 1e8);
+    cost.overlap = rng_.Uniform(0, 0.8);
+    cost.saturation.ramp_batch = base_local_ * rng_.LogUniform(0.02, 1);
+    cost.saturation.spill_batch = base_local_ * rng_.LogUniform(0.5, 16);
+    cost.saturation.spill = rng_.LogUniform(0.05, 1);
+    cost.memory_fixed_bytes = 4e8;
+    cost.memory_per_sample_bytes = 1e6;
+  }
+
+  Scenario DrawScenario(const CostOptions& cost) {
+    Scenario scenario;
+    scenario.name = "random";
+    scenario.workers = workers_;
+    scenario.bounds.min = Choose(rng_, std::array{1, 2, 4, 8});
+    scenario.bounds.granularity = Choose(rng_, std::array{1, 1, 1, 1, 4, 8});
+    const double largest =
+        std::max(base_local_ * rng_.LogUniform(8, 64), 8.0 * scenario.bounds.min);
+    scenario.bounds.max = static_cast<int>(std::min(std::ceil(largest / 8) * 8, 65536.0));
+    const double start = base_local_ * (rng_.Uniform() < 0.4 ? 1 : std::exp2(rng_.Uniform(-3, 3)));
+    scenario.start_batch = ClampBatch(start, 0, scenario.bounds);
+    scenario.communication =
+        rng_.Uniform() < 0.8 ? Communication::kRing : Communication::kParameterServer;
+    scenario.late_reports = rng_.Uniform() < 0.7 ? 0 : rng_.Uniform(0, 0.05);
+    scenario.network_tier =
+        rng_.Uniform() < 0.7 ? NetworkTier::kEbpf : static_cast<NetworkTier>(rng_.Below(5));
+    DrawNodes(cost, scenario);
+    DrawEvents(scenario);
+    return scenario;
+  }
+
+  // Speeds relative to 1; the fastest is 1, so that slower clusters are not just scaled ones.
+  std::vector<double> DrawSpeeds() {
+    const double kind = rng_.Uniform();
+    const double spread = rng_.LogUniform(1.2, Wider(6, 8));
+    const double fast_share = rng_.Uniform(0.2, 0.8);
+    std::vector<double> speeds;
+    for (int i = 0; i < workers_; ++i) {
+      if (kind < 0.4) {
+        speeds.push_back(1);
+      } else if (kind < 0.7) {
+        speeds.push_back(rng_.Uniform() < fast_share ? 1 : 1 / spread);
+      } else {
+        speeds.push_back(1 / rng_.LogUniform(1, spread));
+      }
+    }
+    return speeds;
+  }
+
+  void DrawNodes(const CostOptions& cost, Scenario& scenario) {
+    const double compute_ms = base_local_ * cost.sample_ms;
+    const double exchange_ms = compute_ms * rng_.LogUniform(0.03, Wider(3, 6));
+    const double latency_part = rng_.Uniform(0.01, 0.3);
+    const bool ring = scenario.communication == Communication::kRing;
+    const double n = std::max(workers_, 2);
+    const double exchanges = ring ? 2 * (n - 1) / n : 2;
+    const double steps = ring ? 2 * (n - 1) : 2;
+    Node node;
+    node.overhead_ms = compute_ms * rng_.LogUniform(0.03, Wider(1, 2));
+    node.latency_ms = std::clamp(latency_part * exchange_ms / steps, 0.02, 50.0);
+    node.bandwidth_mbps = std::clamp(
+        exchanges * cost.gradient_bytes * 8e-3 / ((1 - latency_part) * exchange_ms), 1.0, 1e6);
+    scenario.server_mbps = std::min(1e6, node.bandwidth_mbps * n);
+    node.jitter = rng_.Uniform(0.01, Wider(0.15, 0.25));
+    const bool limited = rng_.Uniform() < 0.5, lossy = rng_.Uniform() < 0.3;
+    scenario.nodes.clear();
+    for (const double speed : DrawSpeeds()) {
+      Node own = node;
+      own.speed = speed;
+      own.memory_gb =
+          limited ? 0.4 + 1e-3 * std::max(8.0, base_local_ * rng_.LogUniform(3, 60)) : 4096;
+      own.loss = lossy && rng_.Uniform() < 0.34 ? rng_.LogUniform(1e-4, 0.02) : 0;
+      scenario.nodes.push_back({1, own});
+    }
+  }
+
+  void DrawEvents(Scenario& scenario) {
+    if (rng_.Uniform() < 0.35) return;
+    const int count = 1 + static_cast<int>(rng_.Below(3));
+    for (int i = 0; i < count; ++i) scenario.events.push_back(DrawEvent());
+  }
+
+  Event DrawEvent() {
+    Event event;
+    const double kind = rng_.Uniform();
+    event.target = static_cast<EventTarget>(rng_.Below(4));
+    event.share = rng_.Uniform(0.05, 0.6);
+    event.at = rng_.Uniform(0, 0.5);
+    event.duration = rng_.LogUniform(0.02, 0.4);
+    event.every = rng_.Uniform() < 0.5 ? event.duration * rng_.Uniform(1.3, 4) : 0;
+    if (kind < 0.6) {
+      event.kind = EventKind::kSlowdown;
+      event.factor = rng_.LogUniform(1.3, Wider(5, 8));
+    } else if (kind < 0.75) {
+      event.kind = EventKind::kBandwidth;
+      event.factor = rng_.LogUniform(0.05, 0.6);
+    } else if (kind < 0.85) {
+      event.kind = EventKind::kLoss;
+      event.factor = rng_.LogUniform(0.002, 0.05);
+    } else {
+      event.kind = kind < 0.93 ? EventKind::kLeave : EventKind::kJoin;
+      event.share = rng_.Uniform(0.05, 0.4);
+      event.factor = 1;
+    }
+    return event;
+  }
+
+  std::optional<Task> SetTarget(Task task) {
+    const ReferenceCurve& curve = task.reference;
+    const double at = rng_.Uniform(0.4, 0.95);
+    if (curve.final_loss() > (1 - kLeastImprovement) * curve.initial_loss()) return std::nullopt;
+    const double loss = std::max(curve.LossAtTime(at), curve.LossAtImprovement(0.97));
+    task.workload.target = {.loss = loss};
+    task.limits.target_loss = loss;
+    task.reference_seconds = curve.Tau(loss);
+    task.limits.seconds = 3 * task.reference_seconds;
+    const double windows = task.reference_seconds / curve.seconds() *
+                           task.workload.optimizer.planned_samples /
+                           (task.workload.optimizer.base_batch * options_.window_iterations);
+    if (windows < kLeastTargetWindows) return std::nullopt;
+    return task;
+  }
+
+  Rng rng_;
+  const DistributionOptions& options_;  // outlives the drawer, which lives in RandomTask's frame
+  const bool held_out_;
+  int workers_ = 0;
+  double base_local_ = 0;
+};
+
+}  // namespace
+
+void DistributionOptions::Validate() const {
+  RequireInRange("max_workers", max_workers, 1, 4096);
+  RequireInRange("min_workers", min_workers, 1, max_workers);
+  RequireInRange("miniature_share", miniature_share, 0.0, 1.0);
+  RequireInRange("window_iterations", window_iterations, 1, 100000);
+  RequireInRange("max_windows", max_windows, 10, 1000000);
+  RequireInRange("min_windows", min_windows, 10, max_windows);
+}
+
+Task RandomTask(Rng& rng, const DistributionOptions& options) {
+  options.Validate();
+  const Rng own(rng.Next());
+  TaskDrawer drawer(own.Fork(1 + static_cast<std::uint64_t>(options.kind)), options);
+  for (int draw = 0; draw < kMostDraws; ++draw) {
+    std::optional<Task> task = drawer.Draw();
+    if (task) return *std::move(task);
+  }
+  DYNAMIX_CHECK(false, "one of many random tasks is worth learning from");
+  return *drawer.Draw();
+}
+
+}  // namespace dynamix

@@ -1,0 +1,73 @@
+#include "dynamix/simulator/task.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "dynamix/core/input_error.h"
+
+namespace dynamix {
+namespace {
+
+constexpr double kLeastBudget = 3;  // reference times to target
+constexpr std::uint64_t kOffsetStride = 0x9E3779B97F4A7C15ULL;
+
+std::unique_ptr<SimulatedCluster> MakeCluster(const Task& task, std::uint64_t cluster_seed) {
+  return std::make_unique<SimulatedCluster>(task.scenario, task.workload, task.workers,
+                                            task.workload.MakeConvergence(task.pools, task.seed),
+                                            cluster_seed, task.window_iterations);
+}
+
+[[noreturn]] void RefuseTarget(const Workload& workload, std::string_view field, double value,
+                               double reached) {
+  std::ostringstream allowed;
+  allowed << "what the reference run reaches within the planned samples, " << reached;
+  throw InputError::OutOfRange(workload.name + ": target." + std::string(field), value,
+                               allowed.str());
+}
+
+void SetTarget(Task& task) {
+  const TargetOptions& target = task.workload.target;
+  const ReferenceCurve& curve = task.reference;
+  if (target.accuracy > 0) {
+    const ReferenceCurve::Point* point = curve.FindAccuracy(target.accuracy);
+    if (point == nullptr)
+      RefuseTarget(task.workload, "accuracy", target.accuracy, curve.points().back().accuracy);
+    task.limits.target_accuracy = target.accuracy;
+    task.reference_seconds = point->seconds;
+    return;
+  }
+  task.limits.target_loss =
+      target.loss > 0 ? target.loss : curve.LossAtImprovement(target.improvement);
+  if (task.limits.target_loss < curve.final_loss())
+    RefuseTarget(task.workload, "loss", task.limits.target_loss, curve.final_loss());
+  task.reference_seconds = std::max(curve.Tau(task.limits.target_loss), 0.0);
+}
+
+}  // namespace
+
+std::unique_ptr<SimulatedCluster> Task::MakeEnvironment(std::uint64_t seed_offset) const {
+  auto cluster = MakeCluster(*this, seed + seed_offset * kOffsetStride);
+  cluster->set_limits(limits);
+  return cluster;
+}
+
+Task MakeTask(const Scenario& scenario, const Workload& workload, int workers, std::uint64_t seed,
+              const MiniaturePools& pools, int window_iterations) {
+  scenario.Validate();
+  workload.Validate();
+  Task task{.scenario = scenario,
+            .workload = workload.OnWorkers(workers),
+            .workers = workers,
+            .seed = seed,
+            .window_iterations = window_iterations,
+            .pools = workload.is_quadratic() ? MiniaturePools{} : pools,
+            .reference = ReferenceCurve({{0, 1}})};
+  const auto cluster = MakeCluster(task, seed);
+  task.reference = RunReference(*cluster);
+  SetTarget(task);
+  task.limits.seconds =
+      std::max(cluster->time_budget_seconds(), kLeastBudget * task.reference_seconds);
+  return task;
+}
+
+}  // namespace dynamix

@@ -1,0 +1,37 @@
+// A task: a scenario, a workload, a number of workers and a seed, with the reference run that fixes
+// its target, budget and time scale. A value; making environments from it is thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "dynamix/simulator/reference.h"
+#include "dynamix/simulator/scenario.h"
+#include "dynamix/simulator/simulated_cluster.h"
+#include "dynamix/simulator/workload.h"
+
+namespace dynamix {
+
+struct Task {
+  Scenario scenario;
+  Workload workload;  // on this task's workers (Workload::OnWorkers applied)
+  int workers = 0;
+  std::uint64_t seed = 0;
+  int window_iterations = 20;
+  MiniaturePools pools;  // empty when the workload is a quadratic
+  ReferenceCurve reference;
+  JobLimits limits{};            // target of the workload, budget of the scenario
+  double reference_seconds = 0;  // reference time to the target: the task's time scale
+
+  // A fresh environment of this task; Reset() it before use. A `seed_offset` other than 0 gives the
+  // same training another course of jitter, measurement noise and random events.
+  std::unique_ptr<SimulatedCluster> MakeEnvironment(std::uint64_t seed_offset = 0) const;
+};
+
+// Runs the reference once. Throws InputError naming the target when the reference does not reach it
+// within the planned samples, and whatever the descriptions' own validation throws. The budget is
+// the scenario's, and at least three times the reference's time to the target.
+Task MakeTask(const Scenario& scenario, const Workload& workload, int workers, std::uint64_t seed,
+              const MiniaturePools& pools, int window_iterations = 20);
+
+}  // namespace dynamix
