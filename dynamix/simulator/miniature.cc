@@ -159,12 +159,12 @@ LossSum Miniature::AddGradient(int count, float* gradient) {
     });
     // Rows lie scattered in a pool larger than the caches: ask for the next ones while these are
     // worked on.
-    order_.Peek(size, [&](std::uint32_t sample) {
+    for (const std::uint32_t sample : order_.Peek(size)) {
       const std::uint16_t* row =
           pool.rows.data() + (sample >> 8) * static_cast<std::size_t>(pool.stride);
       for (int d = 0; d < network_.input_stride(); d += 2 * kLanes)
         __builtin_prefetch(row + d, 0, 2);
-    });
+    }
     GatherScaled(size, network_.input_stride(), rows_.data(), pool.rows.data(), pool.stride,
                  task_->scales.data(), inputs_.data());
     const LossSum more = network_.AddGradient(size, inputs_.data(), labels_.data(), gradient);

@@ -110,11 +110,12 @@ TEST(MiniatureKernelsTest, SoftmaxCrossEntropyEqualsDoublePrecision) {
 }
 
 TEST(MiniatureKernelsTest, SumsAndNormsAreExactOnSmallIntegers) {
-  AlignedFloats part(48), total(48, 1.0f), sums(16, 0.0f);
-  for (int i = 0; i < 48; ++i) part[i] = static_cast<float>(i);
-  EXPECT_EQ(SquaredNorm(48, part.data()), 47.0 * 48 * 95 / 6);
-  EXPECT_EQ(SquaredNormAndAdd(48, part.data(), total.data()), 47.0 * 48 * 95 / 6);
-  EXPECT_EQ(total[47], 48.0f);
+  constexpr int kSize = 112;
+  AlignedFloats part(kSize), total(kSize, 1.0f), sums(16, 0.0f);
+  for (int i = 0; i < kSize; ++i) part[i] = static_cast<float>(i);
+  EXPECT_EQ(SquaredNorm(kSize, part.data()), 111.0 * 112 * 223 / 6);
+  EXPECT_EQ(SquaredNormAndAdd(kSize, part.data(), total.data()), 111.0 * 112 * 223 / 6);
+  for (int i = 0; i < kSize; ++i) EXPECT_EQ(total[i], static_cast<float>(i + 1));
   AddColumnSums(3, 16, part.data(), sums.data());
   for (int c = 0; c < 16; ++c) EXPECT_EQ(sums[c], static_cast<float>(3 * c + 48));
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -34,11 +35,10 @@ class SampleOrder {
     }
   }
 
-  // Calls visit(sample) for what the next `count` samples will be, as far as this epoch goes.
-  template <typename Visit>
-  void Peek(int count, const Visit& visit) const {
-    const std::size_t end = std::min(order_.size(), cursor_ + static_cast<std::size_t>(count));
-    for (std::size_t i = cursor_; i < end; ++i) visit(order_[i]);
+  // What the next `count` samples will be, as far as this epoch goes; valid until the next Take.
+  std::span<const std::uint32_t> Peek(int count) const {
+    return {order_.data() + cursor_,
+            std::min(order_.size() - cursor_, static_cast<std::size_t>(count))};
   }
 
  private:

@@ -50,8 +50,8 @@ TEST(SampleOrderTest, DoesNotDependOnHowTheSamplesAreSplit) {
 TEST(SampleOrderTest, PeekTellsWhatTakeGivesUpToTheEndOfTheEpoch) {
   SampleOrder order = MakeOrder(64, 2);
   Take(order, 50);
-  std::vector<std::uint32_t> peeked;
-  order.Peek(20, [&](std::uint32_t sample) { peeked.push_back(sample); });
+  const auto next = order.Peek(20);
+  const std::vector<std::uint32_t> peeked(next.begin(), next.end());
   EXPECT_EQ(peeked.size(), 14u);
   EXPECT_EQ(peeked, Take(order, 14));
 }
