@@ -1,0 +1,137 @@
+// dynamix policy: what a policy file is (show), and its networks for other run-times (export).
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+
+#include "dynamix/cli/commands.h"
+#include "dynamix/core/features.h"
+#include "dynamix/ppo/export.h"
+#include "dynamix/ppo/policy_file.h"
+#include "dynamix/ppo/tensor_file.h"
+
+namespace dynamix {
+namespace {
+
+struct ShowFlags {
+  std::string path;
+  bool json = false;
+};
+
+struct ExportFlags {
+  std::string path, format, out;
+};
+
+template <typename T>
+T Require(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error());
+  return std::move(result).value();
+}
+
+nlohmann::json HeadJson(const ActorCritic& model, const std::vector<Column>& columns) {
+  const NetworkShape& shape = model.network.shape();
+  nlohmann::json features = nlohmann::json::array();
+  for (const Column& column : columns) features.push_back(column.name);
+  nlohmann::json off = nlohmann::json::array();
+  for (const int column : model.actor_inputs.SwitchedOff()) off.push_back(columns[column].name);
+  return {{"inputs", shape.actor_inputs},
+          {"critic_inputs", shape.critic_width()},
+          {"hidden", shape.hidden},
+          {"weights", shape.parameter_count()},
+          {"states_seen", model.actor_inputs.columns()[0].count},
+          {"features", features},
+          {"features_off", off}};
+}
+
+// Everything show prints, in one object.
+nlohmann::json Describe(const std::string& path) {
+  const std::string bytes = Require(ReadBytes(path));
+  const PolicyModel model = Require(LoadPolicy(path));
+  nlohmann::json actions = nlohmann::json::array();
+  for (int a = 0; a < kActionCount; ++a) actions.push_back(ActionName(model.actions.kind, a));
+  nlohmann::json description = {{"file", path},
+                                {"bytes", bytes.size()},
+                                {"sha256", ChecksumOf(bytes)},
+                                {"feature_hash", FormatHash(FeatureHash())},
+                                {"actions", Format(model.actions)},
+                                {"action_set", actions},
+                                {"training", model.training}};
+  if (model.local) description["local"] = HeadJson(*model.local, LocalColumns());
+  if (model.team) description["team"] = HeadJson(*model.team, TeamColumns());
+  return description;
+}
+
+std::string Join(const nlohmann::json& list) {
+  std::string text;
+  for (const auto& item : list)
+    text += (text.empty() ? "" : ", ") + (item.is_string() ? item.get<std::string>() : item.dump());
+  return text.empty() ? "none" : text;
+}
+
+void PrintHead(const char* name, const nlohmann::json& head) {
+  std::printf("%s network\n", name);
+  std::printf("  inputs        %d features; the critic sees %d numbers\n",
+              head["inputs"].get<int>(), head["critic_inputs"].get<int>());
+  std::printf("  hidden        %s (tanh), %zu weights in both towers\n",
+              Join(head["hidden"]).c_str(), head["weights"].get<std::size_t>());
+  std::printf("  normaliser    learned from %.0f states\n", head["states_seen"].get<double>());
+  std::printf("  features      %s\n", Join(head["features"]).c_str());
+  std::printf("  switched off  %s\n", Join(head["features_off"]).c_str());
+}
+
+void Show(const ShowFlags& flags) {
+  const nlohmann::json description = Describe(flags.path);
+  if (flags.json) {
+    std::printf("%s\n", description.dump().c_str());
+    return;
+  }
+  auto text = [&](const char* key) { return description[key].get<std::string>(); };
+  std::printf("policy          %s (%zu bytes, intact)\n", text("file").c_str(),
+              description["bytes"].get<std::size_t>());
+  std::printf("sha256          %s\n", text("sha256").c_str());
+  std::printf("feature list    %s (this build's)\n", text("feature_hash").c_str());
+  std::printf("actions         %s: %s\n", text("actions").c_str(),
+              Join(description["action_set"]).c_str());
+  for (const char* head : {"local", "team"})
+    if (description.contains(head)) PrintHead(head, description[head]);
+  std::printf("training\n");
+  for (const auto& [key, value] : description["training"].items())
+    std::printf("  %-13s %s\n", key.c_str(), value.get<std::string>().c_str());
+}
+
+void Export(const ExportFlags& flags) {
+  const PolicyModel model = Require(LoadPolicy(flags.path));
+  std::string out = flags.out;
+  if (out.empty()) out = flags.path + (flags.format == "onnx" ? ".onnx" : ".pt");
+  (void)Require(flags.format == "onnx" ? ExportOnnx(model, out) : ExportTorchScript(model, out));
+  std::printf("%s\n", out.c_str());
+}
+
+}  // namespace
+
+void AddPolicyCommand(CLI::App& app) {
+  CLI::App* policy = app.add_subcommand("policy", "Show a policy file, or export its networks");
+  policy->require_subcommand(1);
+
+  // The flags live as long as the callbacks that read them.
+  const auto show_flags = std::make_shared<ShowFlags>();
+  CLI::App* show = policy->add_subcommand("show", "Print what a policy file is");
+  show->add_option("file", show_flags->path, "Policy file (.safetensors)")->required();
+  show->add_flag("--json", show_flags->json, "One JSON object for machines");
+  show->footer("Example:\n  dynamix policy show policies/default.safetensors");
+  show->callback([show_flags] { Show(*show_flags); });
+
+  const auto export_flags = std::make_shared<ExportFlags>();
+  CLI::App* exporting = policy->add_subcommand(
+      "export", "Write the networks, with the normaliser inside, for another run-time");
+  exporting->add_option("file", export_flags->path, "Policy file (.safetensors)")->required();
+  exporting->add_option("--format", export_flags->format, "torchscript or onnx")
+      ->required()
+      ->check(CLI::IsMember({"torchscript", "onnx"}));
+  exporting->add_option("--out", export_flags->out, "File to write; default: FILE.pt or FILE.onnx");
+  exporting->footer("Example:\n  dynamix policy export policies/default.safetensors --format onnx");
+  exporting->callback([export_flags] { Export(*export_flags); });
+}
+
+}  // namespace dynamix
