@@ -14,8 +14,9 @@ ALLOWED = {
     "policies": set(),
     "ppo": set(),
     "simulator": set(),
+    "monitor": set(),
     "arbitrator": {"ppo"},
-    "cli": {"policies", "ppo", "simulator", "arbitrator"},
+    "cli": {"policies", "ppo", "simulator", "arbitrator", "monitor"},
 }
 # Third-party headers a room's *public headers* may show.
 PUBLIC_THIRD_PARTY = {"cli": {"CLI/CLI.hpp", "nlohmann/json.hpp"}}
@@ -52,7 +53,7 @@ def check_room(room, folder, root):
                 target = header.split("/")[1]
                 if target not in {room, "core"} | ALLOWED[room] and not is_test(path):
                     fail(name, line, f"room {room} may not include {header}")
-                if not (root / header).exists() and not header.endswith(".pb.h"):
+                if not (root / header).exists() and not header.endswith((".pb.h", ".skel.h")):
                     fail(name, line, f"includes {header}, which does not exist")
             elif quoted:
                 fail(name, line, f"write project includes from the root: {header}")

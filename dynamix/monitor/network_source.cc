@@ -1,0 +1,37 @@
+#include "dynamix/monitor/network_source.h"
+
+#include <algorithm>
+
+namespace dynamix {
+
+NetworkReport ToReport(const NetworkWindow& window, NetworkTier tier) {
+  NetworkReport report;
+  report.tier = tier;
+  report.bytes_sent = window.bytes_sent;
+  report.bytes_received = window.bytes_received;
+  if (window.segments_sent > 0)
+    report.retransmission_ratio =
+        std::min(window.segments_retransmitted / window.segments_sent, 1.0);
+  report.smoothed_rtt_us = window.smoothed_rtt_us;
+  report.minimum_rtt_us = window.minimum_rtt_us;
+  report.delivery_mbps = window.delivery_mbps;
+  return report;
+}
+
+const char* Name(NetworkTier tier) {
+  switch (tier) {
+    case NetworkTier::kEbpf:
+      return "eBPF";
+    case NetworkTier::kInetDiag:
+      return "inet_diag";
+    case NetworkTier::kOwnSockets:
+      return "TCP_INFO";
+    case NetworkTier::kInterface:
+      return "interface";
+    case NetworkTier::kNone:
+      break;
+  }
+  return "none";
+}
+
+}  // namespace dynamix

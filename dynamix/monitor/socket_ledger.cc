@@ -1,0 +1,87 @@
+#include "dynamix/monitor/socket_ledger.h"
+
+#include <linux/tcp.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace dynamix {
+
+TcpSample ParseTcpInfo(std::span<const std::byte> info) {
+  tcp_info kernel;
+  std::memset(&kernel, 0, sizeof kernel);
+  std::memcpy(&kernel, info.data(), std::min(info.size(), sizeof kernel));
+  TcpSample sample;
+  sample.bytes_acked = kernel.tcpi_bytes_acked;
+  sample.bytes_received = kernel.tcpi_bytes_received;
+  sample.segments_sent = kernel.tcpi_data_segs_out;
+  sample.segments_retransmitted = kernel.tcpi_total_retrans;
+  sample.smoothed_rtt_us = kernel.tcpi_rtt;
+  sample.minimum_rtt_us = kernel.tcpi_min_rtt == ~0U ? 0 : kernel.tcpi_min_rtt;
+  sample.congestion_window = kernel.tcpi_snd_cwnd;
+  sample.delivery_bytes_per_s = kernel.tcpi_delivery_rate;
+  return sample;
+}
+
+void SocketLedger::Observe(std::uint64_t cookie, const TcpSample& sample) {
+  const auto [entry, is_new] = marks_.try_emplace(cookie);
+  Mark& mark = entry->second;
+  if (open_) Add(mark.at, sample);
+  mark.at = sample;
+  mark.windows_unseen = 0;
+}
+
+void SocketLedger::Close(std::uint64_t cookie, const TcpSample& sample) {
+  const auto entry = marks_.find(cookie);
+  if (entry == marks_.end()) return;
+  if (open_) Add(entry->second.at, sample);
+  marks_.erase(entry);
+}
+
+void SocketLedger::Add(const TcpSample& before, const TcpSample& now) {
+  const auto grown = [](auto from, auto to) { return to > from ? double(to - from) : 0.0; };
+  const auto wrapped = [](std::uint32_t from, std::uint32_t to) {
+    return std::max(0.0, double(static_cast<std::int32_t>(to - from)));
+  };
+  const double acked = grown(before.bytes_acked, now.bytes_acked);
+  const double received = grown(before.bytes_received, now.bytes_received);
+  sums_.bytes_acked += acked;
+  sums_.bytes_received += received;
+  sums_.segments_sent += wrapped(before.segments_sent, now.segments_sent);
+  sums_.segments_retransmitted +=
+      wrapped(before.segments_retransmitted, now.segments_retransmitted);
+  if (acked + received > 0 && now.minimum_rtt_us > 0)
+    sums_.minimum_rtt_us = std::fmin(sums_.minimum_rtt_us, now.minimum_rtt_us);  // ignores NaN
+  sums_.bytes_times_rtt_us += acked * now.smoothed_rtt_us;
+  sums_.bytes_times_window += acked * now.congestion_window;
+  if (now.delivery_bytes_per_s > 0) {
+    sums_.rated_bytes += acked;
+    sums_.rated_seconds += acked / static_cast<double>(now.delivery_bytes_per_s);
+  }
+}
+
+NetworkWindow SocketLedger::EndWindow() {
+  NetworkWindow window;
+  if (open_) {
+    window.bytes_sent = sums_.bytes_acked;
+    window.bytes_received = sums_.bytes_received;
+    window.segments_sent = sums_.segments_sent;
+    window.segments_retransmitted = sums_.segments_retransmitted;
+    window.minimum_rtt_us = sums_.minimum_rtt_us;
+    if (sums_.bytes_acked > 0) {
+      window.smoothed_rtt_us = sums_.bytes_times_rtt_us / sums_.bytes_acked;
+      window.congestion_window = sums_.bytes_times_window / sums_.bytes_acked;
+    }
+    if (sums_.rated_seconds > 0)
+      window.delivery_mbps = sums_.rated_bytes / sums_.rated_seconds * 8e-6;
+  }
+  sums_ = {};
+  open_ = true;
+  std::erase_if(marks_, [](const auto& entry) { return entry.second.windows_unseen > 1; });
+  window.open_sockets = 0;
+  for (auto& [cookie, mark] : marks_)
+    if (mark.windows_unseen++ == 0) ++window.open_sockets;
+  return window;
+}
+
+}  // namespace dynamix
