@@ -14,6 +14,9 @@ endif()
 add_library(dynamix_flags INTERFACE)
 target_compile_options(dynamix_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow
                        -Wno-missing-field-initializers)  # designated initialisers mean the rest
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(dynamix_flags INTERFACE -Wno-restrict)  # GCC bug 105651: false alarms on std::string
+endif()
 if(DYNAMIX_WARNINGS_AS_ERRORS)
   target_compile_options(dynamix_flags INTERFACE -Werror)
 endif()
