@@ -1,33 +1,29 @@
-// Ranges. b0 = base batch / workers, c0 = compute of b0 samples on a speed-1 device. log:
-// log-uniform.
+// Ranges. b0 = base batch / workers, c0 = compute of b0 samples on a speed-1 device, log: drawn
+// log-uniformly. In brackets [[ ]]: what the held-out distribution draws instead.
 //
-//   quantity                      training and validation             held out (where it differs)
-//   workers                       [2, 16] log                         any, by options
-//   speeds                        40 % equal, 30 % two kinds,         spread up to 8
-//                                 30 % spread; up to 6 times, log
-//   overhead / c0                 [0.03, 1] log                       up to 2
-//   exchange / c0                 [0.03, 3] log                       up to 6
-//   ramp / b0, spill batch / b0   [0.02, 1], [0.5, 16] log; spill [0.05, 1] log
-//   overlap, jitter               [0, 0.8], [0.01, 0.15]              jitter up to 0.25
-//   memory / b0                   half: unlimited; [3, 60] log
-//   loss of a link                70 % none; [1e-4, 0.02] log on a third of the nodes
-//   start / base batch            40 % 1; 2^[-3, 3]
-//   bounds                        lowest 1..8, highest [8, 64] b0 log
-//   events                        35 % none; 1 to 3: slowdown x [1.3, 5], bandwidth x [0.05, 0.6],
-//   loss + [0.002, 0.05],
-//                                 leave, join; at [0, 0.5] run, for [0.02, 0.4] log, half of them
-//                                 again and again held out: slowdown up to 8
-//   reports                       late 0 (70 %) to 5 %; network tier eBPF (70 %) or any
-//   quadratic                     curvature decay [0.6, 1.8], loss decay [-0.3, 1.2], noise scale
-//   [5, 1000] log, noise floor
-//                                 [0.01, 1] log; held out: decay [0.5, 2.2], noise scale [2, 4000]
-//   optimizer                     75 % SGD with momentum 0, 0.5, 0.9, 0.95, 25 % Adam; base batch
-//   [16, 1024] log; rate
-//                                 [0.1, 1] log of what curvature and noise allow; any rule, any
-//                                 schedule
-//   miniature                     MiniatureRanges; held out: prototypes as well, wider, label noise
-//   up to 0.25 target                        loss of the reference at [0.4, 0.95] of its run, at
-//   most 97 % of its improvement budget                        3 reference times to target
+//   workers           [2, 16] log, or as asked
+//   speeds            40 % equal, 30 % two kinds, 30 % spread; up to 6 [[8]] times apart, log
+//   overhead / c0     [0.03, 1] [[2]] log
+//   exchange / c0     [0.03, 3] [[6]] log, of which latency 1 to 30 %; 80 % rings
+//   saturation        ramp / b0 [0.02, 1], spill batch / b0 [0.5, 16], spill [0.05, 1], all log
+//   overlap, jitter   [0, 0.8], [0.01, 0.15] [[0.25]]
+//   memory / b0       half: unlimited; else [3, 60] log per node
+//   loss of a link    70 % none; else [1e-4, 0.02] log on a third of the nodes
+//   start / base      40 % 1; else 2^[-3, 3]
+//   bounds            lowest 1..8, highest [8, 64] b0 log, granularity 1, 4 or 8
+//   events            35 % none; else 1 to 3, each at [0, 0.5] of the run, for [0.02, 0.4] log,
+//                     half of them again and again: 60 % slowdown x [1.3, 5] [[8]],
+//                     15 % bandwidth x [0.05, 0.6], 10 % loss + [0.002, 0.05], 8 % leave, 7 % join
+//   reports           late: 70 % never, else up to 5 %; network tier: 70 % eBPF, else any
+//   quadratics        curvature decay [1.4, 2.4] [[1.2, 2.8]], loss decay [-0.3, 1.2],
+//                     noise scale [5, 1000] [[2, 4000]] log, noise floor [0.01, 1] log
+//   their optimizer   75 % SGD with momentum 0, 0.5, 0.9 or 0.95, 25 % Adam; any rule, any
+//                     schedule; base batch [16, 1024] log, at least 4 per worker; rate [0.2, 1]
+//                     log of FairRate
+//   miniatures        MiniatureRanges; [[prototypes too, hidden 6 to 56, label noise to 0.25]]
+//   run               [min_windows, max_windows] at the base batch, log
+//   target            run_share [0.4, 0.95]; redrawn when the curve goes flat before 0.2
+//   budget            3 reference times to target
 #include "dynamix/simulator/distribution.h"
 
 #include <algorithm>
@@ -43,7 +39,7 @@ namespace {
 
 constexpr int kMostDraws = 30;
 constexpr double kLeastImprovement = 0.25;  // of the initial held-out loss
-constexpr int kLeastTargetWindows = 8;
+constexpr double kEarliestTarget = 0.2;     // of the reference run
 
 int RoundedLog(Rng& rng, double low, double high) {
   return static_cast<int>(std::lround(rng.LogUniform(low, high)));
@@ -69,13 +65,15 @@ class TaskDrawer {
     DrawCost(workload.cost);
     const Scenario scenario = DrawScenario(workload.cost);
     const std::uint64_t seed = rng_.Next();
-    workload.target.improvement = 0.9;  // until the reference has run
+    workload.target.run_share = rng_.Uniform(0.4, 0.95);
     Task task =
         MakeTask(scenario, workload, workers_, seed, options_.pools, options_.window_iterations);
-    return SetTarget(std::move(task));
+    return Accept(std::move(task));
   }
 
  private:
+  // Nobody trains with a sample or two per worker.
+  double LeastBase() const { return std::min(512.0, std::max(16.0, 4.0 * workers_)); }
   double Wider(double usual, double held_out) const { return held_out_ ? held_out : usual; }
 
   OptimizerOptions DrawOptimizer() {
@@ -84,7 +82,7 @@ class TaskDrawer {
     optimizer.momentum = optimizer.kind == OptimizerKind::kAdam
                              ? 0.9
                              : Choose(rng_, std::array{0.0, 0.5, 0.9, 0.95});
-    optimizer.base_batch = RoundedLog(rng_, 16, 1024);
+    optimizer.base_batch = RoundedLog(rng_, LeastBase(), 1024);
     optimizer.rule = static_cast<LearningRateRule>(rng_.Below(kLearningRateRuleCount));
     optimizer.schedule = static_cast<Schedule>(rng_.Below(3));
     const double windows = rng_.LogUniform(options_.min_windows, options_.max_windows);
@@ -96,7 +94,7 @@ class TaskDrawer {
     Workload workload;
     workload.name = "random quadratic";
     QuadraticOptions quadratic;
-    quadratic.curvature_decay = rng_.Uniform(Wider(0.6, 0.5), Wider(1.8, 2.2));
+    quadratic.curvature_decay = rng_.Uniform(Wider(1.4, 1.2), Wider(2.4, 2.8));
     quadratic.loss_decay = rng_.Uniform(-0.3, 1.2);
     quadratic.initial_loss = rng_.Uniform(0.7, 4.6);
     quadratic.noise_scale = rng_.LogUniform(Wider(5, 2), Wider(1000, 4000));
@@ -108,7 +106,7 @@ class TaskDrawer {
     quadratic.accuracy_exponent = rng_.Uniform(0.5, 1.2);
     workload.optimizer = DrawOptimizer();
     workload.optimizer.learning_rate =
-        rng_.LogUniform(0.1, 1) * FairRate(quadratic, workload.optimizer);
+        rng_.LogUniform(0.2, 1) * FairRate(quadratic, workload.optimizer);
     workload.convergence = quadratic;
     return workload;
   }
@@ -136,6 +134,7 @@ class TaskDrawer {
     MiniatureRanges ranges;
     ranges.planned_windows = {static_cast<double>(options_.min_windows),
                               static_cast<double>(options_.max_windows)};
+    ranges.base_batch.low = LeastBase();
     if (held_out_) {
       ranges.families.push_back(MiniatureFamily::kPrototypes);
       ranges.hidden = {6, 56};
@@ -167,7 +166,8 @@ class TaskDrawer {
     scenario.name = "random";
     scenario.workers = workers_;
     scenario.bounds.min = Choose(rng_, std::array{1, 2, 4, 8});
-    scenario.bounds.granularity = Choose(rng_, std::array{1, 1, 1, 1, 4, 8});
+    while (scenario.bounds.min > base_local_ && scenario.bounds.min > 1) scenario.bounds.min /= 2;
+    scenario.bounds.granularity = base_local_ < 16 ? 1 : Choose(rng_, std::array{1, 1, 1, 1, 4, 8});
     const double largest =
         std::max(base_local_ * rng_.LogUniform(8, 64), 8.0 * scenario.bounds.min);
     scenario.bounds.max = static_cast<int>(std::min(std::ceil(largest / 8) * 8, 65536.0));
@@ -259,19 +259,11 @@ class TaskDrawer {
     return event;
   }
 
-  std::optional<Task> SetTarget(Task task) {
+  std::optional<Task> Accept(Task task) {
     const ReferenceCurve& curve = task.reference;
-    const double at = rng_.Uniform(0.4, 0.95);
     if (curve.final_loss() > (1 - kLeastImprovement) * curve.initial_loss()) return std::nullopt;
-    const double loss = std::max(curve.LossAtTime(at), curve.LossAtImprovement(0.97));
-    task.workload.target = {.loss = loss};
-    task.limits.target_loss = loss;
-    task.reference_seconds = curve.Tau(loss);
     task.limits.seconds = 3 * task.reference_seconds;
-    const double windows = task.reference_seconds / curve.seconds() *
-                           task.workload.optimizer.planned_samples /
-                           (task.workload.optimizer.base_batch * options_.window_iterations);
-    if (windows < kLeastTargetWindows) return std::nullopt;
+    if (task.reference_seconds < kEarliestTarget * curve.seconds()) return std::nullopt;
     return task;
   }
 

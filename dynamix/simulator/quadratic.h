@@ -23,7 +23,7 @@ class TomlFields;
 struct QuadraticOptions {
   int dimensions = 32;           // eigendirections of the Hessian, [1, 64]
   double curvature = 1.0;        // largest eigenvalue h_1, (0, 1e6]
-  double curvature_decay = 1.2;  // h_d = curvature * d^-decay, [0, 4]
+  double curvature_decay = 2.0;  // h_d = curvature * d^-decay, [0, 4]
   double initial_loss = 2.2;     // excess loss at the start, (0, 1e6]
   double loss_decay =
       0.6;  // direction d holds a part ~ d^-decay of the initial excess loss, [-4, 4]

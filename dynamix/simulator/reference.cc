@@ -10,6 +10,8 @@ namespace {
 
 // Part of the improvement whose mean slope continues the curve.
 constexpr double kTail = 0.25;
+// A target asks for at most this part of it.
+constexpr double kMostImprovement = 0.99;
 
 }  // namespace
 
@@ -49,8 +51,10 @@ double ReferenceCurve::Tau(double loss) const {
   return Inside(loss);
 }
 
-double ReferenceCurve::LossAtImprovement(double share) const {
-  return initial_loss() + share * (final_loss() - initial_loss());
+double ReferenceCurve::TimeTo(double loss) const {
+  const auto found = std::find_if(points_.begin(), points_.end(),
+                                  [loss](const Point& p) { return p.loss <= loss; });
+  return found == points_.end() ? run_seconds_ : found->seconds;
 }
 
 double ReferenceCurve::LossAtTime(double share) const {
@@ -61,6 +65,11 @@ double ReferenceCurve::LossAtTime(double share) const {
   if (after == points_.end()) return points_.back().loss;
   const Point &a = *(after - 1), &b = *after;
   return a.loss + (b.loss - a.loss) * (seconds - a.seconds) / (b.seconds - a.seconds);
+}
+
+double ReferenceCurve::LossForTarget(double run_share) const {
+  const double lowest = initial_loss() + kMostImprovement * (final_loss() - initial_loss());
+  return std::max(LossAtTime(run_share), lowest);
 }
 
 const ReferenceCurve::Point* ReferenceCurve::FindAccuracy(double accuracy) const {

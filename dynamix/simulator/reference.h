@@ -30,12 +30,16 @@ class ReferenceCurve {
   // worst.
   double Tau(double loss) const;
 
+  // When the first window ended whose loss was at or below `loss`; the run's length when none did.
+  double TimeTo(double loss) const;
+
   double initial_loss() const { return points_.front().loss; }
   double final_loss() const { return points_.back().loss; }
   double seconds() const { return run_seconds_; }  // length of the whole reference run
-  // The loss after this share of the improvement or of the run's seconds, [0, 1].
-  double LossAtImprovement(double share) const;
+  // The loss after this share of the run's seconds, [0, 1].
   double LossAtTime(double share) const;
+  // The same, but at most 99 % of the whole improvement.
+  double LossForTarget(double run_share) const;
   // The first point with this held-out accuracy; null when there is none.
   const Point* FindAccuracy(double accuracy) const;
   const std::vector<Point>& points() const { return points_; }

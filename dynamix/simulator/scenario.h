@@ -36,7 +36,7 @@ struct Node {
 // `count` equal nodes in a row of the pattern.
 struct NodeGroup {
   int count = 1;
-  Node node;
+  Node node{};
 };
 
 enum class EventKind : int { kSlowdown = 0, kBandwidth, kLoss, kLeave, kJoin };

@@ -37,10 +37,10 @@ void SetTarget(Task& task) {
     return;
   }
   task.limits.target_loss =
-      target.loss > 0 ? target.loss : curve.LossAtImprovement(target.improvement);
+      target.loss > 0 ? target.loss : curve.LossForTarget(target.run_share);
   if (task.limits.target_loss < curve.final_loss())
     RefuseTarget(task.workload, "loss", task.limits.target_loss, curve.final_loss());
-  task.reference_seconds = std::max(curve.Tau(task.limits.target_loss), 0.0);
+  task.reference_seconds = curve.TimeTo(task.limits.target_loss);
 }
 
 }  // namespace

@@ -79,10 +79,10 @@ void VisitConvergence(TomlFields& fields, Workload& workload) {
 }  // namespace
 
 void Workload::Validate() const {
-  const int targets = (target.accuracy > 0) + (target.loss > 0) + (target.improvement > 0);
+  const int targets = (target.accuracy > 0) + (target.loss > 0) + (target.run_share > 0);
   if (targets != 1)
     throw InputError(name + ": target has " + std::to_string(targets) +
-                     " values above 0: expected exactly one of accuracy, loss, improvement");
+                     " values above 0: expected exactly one of accuracy, loss, run_share");
   if (is_quadratic()) {
     std::get<QuadraticOptions>(convergence).Validate(name + ": convergence");
     return;
@@ -133,7 +133,7 @@ void VisitFields(TomlFields& fields, Workload& workload) {
   fields.Section("target", [&](TomlFields& inner) {
     inner.Number("accuracy", workload.target.accuracy, 0, 1);
     inner.Number("loss", workload.target.loss, 0, 1e9);
-    inner.Number("improvement", workload.target.improvement, 0, 1);
+    inner.Number("run_share", workload.target.run_share, 0, 1);
   });
 }
 

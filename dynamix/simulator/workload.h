@@ -55,8 +55,9 @@ struct ModelOptions {
 struct TargetOptions {
   double accuracy = 0;  // held-out accuracy, (0, 1]
   double loss = 0;      // held-out loss
-  double improvement =
-      0;  // share of the held-out loss the reference run gains over the planned samples, (0, 1]
+  // Share of the reference run, (0, 1]: the held-out loss the reference has by then, at most 99 %
+  // of what it gains in all, so that a curve that has gone flat still has a target it can meet.
+  double run_share = 0;
 };
 
 struct Workload {
