@@ -1,5 +1,11 @@
 // dynamix policy: what a policy file is (show), and its networks for other run-times (export).
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -100,11 +106,32 @@ void Show(const ShowFlags& flags) {
     std::printf("  %-13s %s\n", key.c_str(), value.get<std::string>().c_str());
 }
 
+// libtorch takes a second to load: only this helper, beside this program, links it.
+void ExportTorchScriptByHelper(std::string policy, std::string out) {
+  std::string helper =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "dynamix-torchscript";
+  char* arguments[] = {helper.data(), policy.data(), out.data(), nullptr};
+  pid_t child = 0;
+  if (posix_spawn(&child, helper.c_str(), nullptr, nullptr, arguments, environ) != 0)
+    throw std::runtime_error("cannot start '" + helper +
+                             "', which a build with libtorch (DYNAMIX_WITH_TORCH=ON) makes; "
+                             "--format onnx works without it");
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    throw std::runtime_error("TorchScript export to '" + out + "' failed");
+}
+
 void Export(const ExportFlags& flags) {
   const PolicyModel model = Require(LoadPolicy(flags.path));
   std::string out = flags.out;
   if (out.empty()) out = flags.path + (flags.format == "onnx" ? ".onnx" : ".pt");
-  (void)Require(flags.format == "onnx" ? ExportOnnx(model, out) : ExportTorchScript(model, out));
+  if (flags.format == "onnx") {
+    (void)Require(ExportOnnx(model, out));
+  } else {
+    ExportTorchScriptByHelper(flags.path, out);
+  }
   std::printf("%s\n", out.c_str());
 }
 

@@ -18,8 +18,8 @@ std::string EncodeOnnx(const PolicyModel& model);
 Status ExportOnnx(const PolicyModel& model, const std::string& path);
 
 // A TorchScript module: forward(local, team) -> (local_logits, team_logits), or forward(x) ->
-// logits when one head is on. An Error when this build has no libtorch. In the library
-// dynamix::ppo_export.
+// logits when one head is on. In the library dynamix::ppo_export, which exists only in builds with
+// libtorch.
 Status ExportTorchScript(const PolicyModel& model, const std::string& path);
 
 }  // namespace dynamix
