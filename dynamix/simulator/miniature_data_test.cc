@@ -79,7 +79,7 @@ TEST(MiniatureDataTest, EveryClassOccursInTheGaussianFamilies) {
   for (const auto family : {MiniatureFamily::kTeacher, MiniatureFamily::kPrototypes}) {
     MiniatureOptions options = TeacherOptions();
     options.family = family;
-    for (options.seed = 1; options.seed < 6; ++options.seed) {
+    for (options.task_seed = 1; options.task_seed < 6; ++options.task_seed) {
       const MiniatureTask task = MakeMiniatureTask(options, GaussianPools());
       std::vector<int> counts(options.network.classes, 0);
       for (const std::uint8_t label : task.training.labels) ++counts.at(label);

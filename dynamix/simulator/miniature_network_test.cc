@@ -24,10 +24,10 @@ Batch RandomBatch(const MiniatureNetwork& network, int count, Rng& rng) {
 }
 
 const std::vector<MiniatureShape> kShapes = {{20, 8, 0, 4, Activation::kTanh},
-                                           {49, 40, 0, 10, Activation::kTanh},
-                                           {17, 12, 12, 5, Activation::kTanh},
-                                           {49, 24, 0, 10, Activation::kRelu},
-                                           {33, 16, 9, 16, Activation::kRelu}};
+                                             {49, 40, 0, 10, Activation::kTanh},
+                                             {17, 12, 12, 5, Activation::kTanh},
+                                             {49, 24, 0, 10, Activation::kRelu},
+                                             {33, 16, 9, 16, Activation::kRelu}};
 
 TEST(MiniatureNetworkTest, GradientEqualsFiniteDifferences) {
   Rng rng(5);

@@ -23,14 +23,6 @@ constexpr double kAdamRate = 0.004;
 
 constexpr std::array<std::string_view, 2> kActivationNames = {"relu", "tanh"};
 
-template <typename Enum, std::size_t kCount>
-std::optional<Enum> Parse(std::string_view name,
-                          const std::array<std::string_view, kCount>& names) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Enum>(found - names.begin());
-}
-
 template <typename Enum>
 void RequireEnum(std::string_view field, Enum value, int count) {
   RequireInRange(field, static_cast<int>(value), 0, count - 1);
@@ -70,16 +62,8 @@ OptimizerOptions RandomOptimizer(Rng& rng, const MiniatureRanges& ranges,
 
 std::string_view Name(MiniatureFamily family) { return kFamilyNames[static_cast<int>(family)]; }
 
-std::optional<MiniatureFamily> ParseMiniatureFamily(std::string_view name) {
-  return Parse<MiniatureFamily>(name, kFamilyNames);
-}
-
 std::string_view Name(Activation activation) {
   return kActivationNames[static_cast<int>(activation)];
-}
-
-std::optional<Activation> ParseActivation(std::string_view name) {
-  return Parse<Activation>(name, kActivationNames);
 }
 
 void MiniatureOptions::Validate() const {
@@ -132,6 +116,7 @@ MiniatureOptions RandomMiniature(Rng& rng, const MiniatureRanges& ranges) {
   options.initial_scale = Uniform(rng, ranges.initial_scale);
   options.temperature = LogUniform(rng, ranges.temperature);
   options.optimizer = RandomOptimizer(rng, ranges, options);
+  options.task_seed = rng.Next();
   options.seed = rng.Next();
   options.Validate();
   return options;

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -23,10 +22,7 @@ namespace dynamix {
 enum class MiniatureFamily : int { kFashion = 0, kTeacher, kPrototypes };
 inline constexpr int kMiniatureFamilyCount = 3;
 std::string_view Name(MiniatureFamily family);
-std::optional<MiniatureFamily> ParseMiniatureFamily(std::string_view name);
-
 std::string_view Name(Activation activation);  // relu, tanh
-std::optional<Activation> ParseActivation(std::string_view name);
 
 struct MiniatureOptions {
   MiniatureFamily family = MiniatureFamily::kFashion;
@@ -34,8 +30,8 @@ struct MiniatureOptions {
   MiniatureShape network;
   int training_samples = 8000;  // [64, rows of the pool]; a seeded random subset
   int held_out_samples = 512;   // [16, held-out rows of the pool]
-  double label_noise =
-      0;  // share of labels replaced by a random one, training and held-out, [0, 0.9]
+  // Share of labels replaced by a random one, in training and held-out samples, [0, 0.9].
+  double label_noise = 0;
   // Component d has deviation natural_d^spectrum, then all are scaled to mean square 1. 1 is the
   // data as it is, 0 makes every direction equal (easy), above 1 stretches the spectrum
   // (ill-conditioned). [0, 2]
@@ -48,8 +44,8 @@ struct MiniatureOptions {
   // Every how many iterations per-worker gradients are kept apart for the noise scale, [1, 100].
   int noise_every = 1;
   OptimizerOptions optimizer;
-  std::uint64_t seed =
-      1;  // of the task (subset, labels, teacher), the initial weights and the order of samples
+  std::uint64_t task_seed = 1;  // of the task: subset, classes, labels, teacher or prototypes
+  std::uint64_t seed = 1;       // of the run: initial weights and order of samples
 
   void Validate() const;
 };

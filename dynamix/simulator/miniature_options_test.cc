@@ -22,15 +22,6 @@ TEST(MiniatureOptionsTest, NamesTheFieldItRefuses) {
   }
 }
 
-TEST(MiniatureOptionsTest, NamesParseBack) {
-  for (int i = 0; i < kMiniatureFamilyCount; ++i) {
-    const auto family = static_cast<MiniatureFamily>(i);
-    EXPECT_EQ(ParseMiniatureFamily(Name(family)), family);
-  }
-  EXPECT_EQ(ParseActivation(Name(Activation::kTanh)), Activation::kTanh);
-  EXPECT_EQ(ParseMiniatureFamily("none"), std::nullopt);
-}
-
 TEST(MiniatureOptionsTest, RandomMiniaturesAreValidVariedAndSeeded) {
   Rng rng(1), again(1);
   std::set<int> rules, schedules, kinds, families, layers;

@@ -172,7 +172,7 @@ MiniatureTask MakeMiniatureTask(const MiniatureOptions& options, const Miniature
   task.pool = Pool(options, pools);
   const FeaturePool& pool = *task.pool;
   task.scales = Scales(options, pool);
-  const Rng rng(options.seed);
+  const Rng rng(options.task_seed);
   Rng subset = rng.Fork(kSubsetStream), labels = rng.Fork(kLabelStream);
   const int classes = options.network.classes;
   // Fashion with fewer classes than 10 keeps a random choice of them; class_of[original] is the new

@@ -126,7 +126,7 @@ TEST(MiniatureTest, CloneContinuesIdentically) {
   EXPECT_EQ(original.parameters(), static_cast<Miniature&>(*clone).parameters());
 }
 
-TEST(MiniatureTest, SameSeedSameBytesOtherSeedOtherTask) {
+TEST(MiniatureTest, SameSeedSameBytesOtherSeedOtherRunOfTheSameTask) {
   MiniatureOptions options = Options();
   Miniature a(options, Pools()), b(options, Pools());
   options.seed = 2;
@@ -136,6 +136,9 @@ TEST(MiniatureTest, SameSeedSameBytesOtherSeedOtherTask) {
   EXPECT_EQ(a.parameters(), b.parameters());
   c.Run(batches, 50);
   EXPECT_NE(a.parameters(), c.parameters());
+  EXPECT_EQ(a.task().training.labels, c.task().training.labels);
+  options.task_seed = 2;
+  EXPECT_NE(Miniature(options, Pools()).task().training.labels, a.task().training.labels);
 }
 
 TEST(MiniatureTest, HeldOutLossFallsAndIsCachedUntilTheNextRun) {

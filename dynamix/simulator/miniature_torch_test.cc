@@ -85,10 +85,10 @@ struct Case {
 };
 
 const std::vector<MiniatureShape> kShapes = {{49, 32, 0, 10, Activation::kRelu},
-                                           {49, 40, 0, 10, Activation::kTanh},
-                                           {20, 8, 0, 4, Activation::kTanh},
-                                           {33, 24, 24, 7, Activation::kRelu},
-                                           {49, 13, 13, 10, Activation::kTanh}};
+                                             {49, 40, 0, 10, Activation::kTanh},
+                                             {20, 8, 0, 4, Activation::kTanh},
+                                             {33, 24, 24, 7, Activation::kRelu},
+                                             {49, 13, 13, 10, Activation::kTanh}};
 
 TEST(MiniatureTorchTest, LossAndGradientEqualAutograd) {
   for (const MiniatureShape& shape : kShapes) {
