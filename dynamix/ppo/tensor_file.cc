@@ -171,16 +171,20 @@ std::string EncodeTensors(const TensorFile& file) {
   }
   header["__metadata__"] = file.metadata;
   header["__metadata__"]["sha256"] = std::string(kDigits, '0');
-  std::string text = header.dump();
+  // Free text may hold any bytes; what is not UTF-8 is replaced.
+  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
   text.resize((text.size() + 7) / 8 * 8, ' ');
   DYNAMIX_CHECK(text.size() <= kMaxHeaderBytes, "a header fits into 1 MiB");
   const std::uint64_t length = text.size();
   std::string bytes(reinterpret_cast<const char*>(&length), kPrefix);
   bytes += text;
   bytes += data;
-  const std::string checksum = ChecksumOf(bytes);
-  DYNAMIX_CHECK(!checksum.empty(), "a written file has a place for its checksum");
-  bytes.replace(*ChecksumPlace(bytes), kDigits, checksum);
+  return Seal(std::move(bytes));
+}
+
+std::string Seal(std::string bytes) {
+  const std::optional<std::size_t> place = ChecksumPlace(bytes);
+  if (place) bytes.replace(*place, kDigits, ChecksumOf(bytes));
   return bytes;
 }
 

@@ -42,6 +42,9 @@ Result<TensorFile> DecodeTensors(std::string_view bytes);
 // The checksum an intact file of these bytes carries, as 64 hexadecimal digits; empty when there is
 // no place for one.
 std::string ChecksumOf(std::string_view bytes);
+// The same bytes with the right checksum, for tests of what lies behind it; unchanged without a
+// place for one.
+std::string Seal(std::string bytes);
 
 // Whole file, at most kMaxFileBytes.
 Result<std::string> ReadBytes(const std::string& path);
