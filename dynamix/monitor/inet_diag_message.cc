@@ -79,7 +79,7 @@ DiagMessages ParseDiagMessages(std::span<const std::byte> bytes, std::uint32_t s
     }
     const auto payload = bytes.subspan(sizeof(nlmsghdr), header->nlmsg_len - sizeof(nlmsghdr));
     bytes = Skip(bytes, header->nlmsg_len);
-    if (sequence != 0 && header->nlmsg_seq != sequence) continue;
+    if (header->nlmsg_seq != sequence) continue;
     if (header->nlmsg_type == NLMSG_DONE) {
       messages.done = true;
     } else if (header->nlmsg_type == NLMSG_ERROR) {

@@ -30,8 +30,7 @@ struct DiagMessages {
 // A dump of every connected TCP socket of one address family (AF_INET or AF_INET6).
 std::vector<std::byte> DumpRequest(int family, std::uint32_t sequence);
 
-// Messages of another sequence are left out, except for sequence 0 (notifications), which takes
-// all.
+// Messages of another sequence, late answers to an earlier request, are left out.
 DiagMessages ParseDiagMessages(std::span<const std::byte> bytes, std::uint32_t sequence);
 
 }  // namespace dynamix

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <string>
 #include <unordered_map>
@@ -46,12 +47,11 @@ std::vector<int> ProcessesOf(const Target& target) {
 
 std::optional<std::unordered_set<std::uint64_t>> SocketInodes(const std::vector<int>& processes) {
   std::unordered_set<std::uint64_t> inodes;
-  bool readable = false;
   for (const int pid : processes) {
     const std::string folder = "/proc/" + std::to_string(pid) + "/fd/";
     DIR* files = opendir(folder.c_str());
+    if (files == nullptr && errno == EACCES) return std::nullopt;
     if (files == nullptr) continue;
-    readable = true;
     while (const dirent* entry = readdir(files)) {
       char link[64];
       const ssize_t length = readlinkat(dirfd(files), entry->d_name, link, sizeof link);
@@ -61,7 +61,6 @@ std::optional<std::unordered_set<std::uint64_t>> SocketInodes(const std::vector<
     }
     closedir(files);
   }
-  if (!readable) return std::nullopt;
   return inodes;
 }
 

@@ -17,8 +17,8 @@ namespace dynamix {
 // The process and all its descendants that live, or the processes of the cgroup.
 std::vector<int> ProcessesOf(const Target& target);
 
-// Inodes of the sockets these processes hold. Nothing when no process lets us look (another
-// user's).
+// Inodes of the sockets these processes hold. Nothing when one does not let us look (another
+// user's): a part would pass for the whole.
 std::optional<std::unordered_set<std::uint64_t>> SocketInodes(const std::vector<int>& processes);
 
 // /proc/PID/task/TID of each thread.

@@ -6,6 +6,11 @@
 #include <cstring>
 
 namespace dynamix {
+namespace {
+
+constexpr double kShortestBusySeconds = 0.1;  // 10 or more jiffies
+
+}  // namespace
 
 TcpSample ParseTcpInfo(std::span<const std::byte> info) {
   tcp_info kernel;
@@ -20,6 +25,7 @@ TcpSample ParseTcpInfo(std::span<const std::byte> info) {
   sample.minimum_rtt_us = kernel.tcpi_min_rtt == ~0U ? 0 : kernel.tcpi_min_rtt;
   sample.congestion_window = kernel.tcpi_snd_cwnd;
   sample.delivery_bytes_per_s = kernel.tcpi_delivery_rate;
+  sample.busy_us = kernel.tcpi_busy_time;
   return sample;
 }
 
@@ -28,14 +34,7 @@ void SocketLedger::Observe(std::uint64_t cookie, const TcpSample& sample) {
   Mark& mark = entry->second;
   if (open_) Add(mark.at, sample);
   mark.at = sample;
-  mark.windows_unseen = 0;
-}
-
-void SocketLedger::Close(std::uint64_t cookie, const TcpSample& sample) {
-  const auto entry = marks_.find(cookie);
-  if (entry == marks_.end()) return;
-  if (open_) Add(entry->second.at, sample);
-  marks_.erase(entry);
+  mark.observed = true;
 }
 
 void SocketLedger::Add(const TcpSample& before, const TcpSample& now) {
@@ -54,7 +53,11 @@ void SocketLedger::Add(const TcpSample& before, const TcpSample& now) {
     sums_.minimum_rtt_us = std::fmin(sums_.minimum_rtt_us, now.minimum_rtt_us);  // ignores NaN
   sums_.bytes_times_rtt_us += acked * now.smoothed_rtt_us;
   sums_.bytes_times_window += acked * now.congestion_window;
-  if (now.delivery_bytes_per_s > 0) {
+  const double busy_seconds = grown(before.busy_us, now.busy_us) * 1e-6;
+  if (busy_seconds >= kShortestBusySeconds) {
+    sums_.rated_bytes += acked;
+    sums_.rated_seconds += busy_seconds;
+  } else if (now.delivery_bytes_per_s > 0) {
     sums_.rated_bytes += acked;
     sums_.rated_seconds += acked / static_cast<double>(now.delivery_bytes_per_s);
   }
@@ -77,10 +80,9 @@ NetworkWindow SocketLedger::EndWindow() {
   }
   sums_ = {};
   open_ = true;
-  std::erase_if(marks_, [](const auto& entry) { return entry.second.windows_unseen > 1; });
-  window.open_sockets = 0;
-  for (auto& [cookie, mark] : marks_)
-    if (mark.windows_unseen++ == 0) ++window.open_sockets;
+  std::erase_if(marks_, [](const auto& entry) { return !entry.second.observed; });
+  for (auto& [cookie, mark] : marks_) mark.observed = false;
+  window.open_sockets = static_cast<double>(marks_.size());
   return window;
 }
 

@@ -3,7 +3,8 @@
 //
 // Sockets are told apart by their cookie, which the kernel never gives twice. A socket first seen
 // while the ledger is being opened counts from there on; one first seen later counts from its
-// first byte.
+// first byte. The delivery rate is bytes over busy time; where that was too short to be told from
+// the kernel's clock steps, the rate of the last flight.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,8 @@ struct TcpSample {
   std::uint32_t segments_sent = 0, segments_retransmitted = 0;  // these wrap
   std::uint32_t smoothed_rtt_us = 0, minimum_rtt_us = 0;        // 0: not measured yet
   std::uint32_t congestion_window = 0;                          // segments
-  std::uint64_t delivery_bytes_per_s = 0;                       // 0: not measured yet
+  std::uint64_t delivery_bytes_per_s = 0;  // of the last flight; 0: not measured yet
+  std::uint64_t busy_us = 0;               // time with data unacknowledged, in steps of a jiffy
 };
 
 // Reads the kernel's struct tcp_info, whose length depends on the kernel: what is absent stays 0.
@@ -32,17 +34,14 @@ class SocketLedger {
   // An open socket, as it is now.
   void Observe(std::uint64_t cookie, const TcpSample& sample);
 
-  // The last words of a socket. One that was never observed is somebody else's, and is ignored.
-  void Close(std::uint64_t cookie, const TcpSample& sample);
-
   // What happened since the last call. The first call opens the ledger, and its window is empty.
-  // Sockets not observed for two windows are forgotten: last words may come that late.
+  // Sockets not observed since the last call are closed, and forgotten.
   NetworkWindow EndWindow();
 
  private:
   struct Mark {
     TcpSample at;
-    int windows_unseen = 0;
+    bool observed = true;  // in this window
   };
 
   void Add(const TcpSample& before, const TcpSample& now);

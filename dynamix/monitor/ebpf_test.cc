@@ -1,0 +1,182 @@
+// The eBPF source against TCP_INFO, the kernel's own word, on real sockets in network namespaces.
+#include <bpf/bpf.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "dynamix/monitor/capabilities.h"
+#include "dynamix/monitor/monitor.h"
+#include "dynamix/monitor/testdata/test_network.h"
+
+namespace dynamix {
+namespace {
+
+using test::Cabled;
+using test::Child;
+using test::MakeCgroup;
+using test::Receiver;
+using test::Sender;
+using test::Transfer;
+using test::TwoHosts;
+
+constexpr std::uint64_t kMegabyte = 1 << 20;
+
+class EbpfTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (auto reason = test::CannotLoadEbpf()) GTEST_SKIP() << *reason;
+  }
+
+  static Monitor Watch(const Cgroup& cgroup) {
+    MonitorOptions options;
+    options.target.cgroup = cgroup.path();
+    options.say = [](const std::string& sentence) { EXPECT_EQ(sentence, "network metrics: eBPF"); };
+    return Monitor::Start(options);
+  }
+
+  static int ProgramsOn(const Cgroup& cgroup) {
+    const FileDescriptor folder(open(cgroup.path().c_str(), O_RDONLY | O_CLOEXEC));
+    __u32 programs[8], count = 8;
+    EXPECT_EQ(bpf_prog_query(folder.get(), BPF_CGROUP_SOCK_OPS, 0, nullptr, programs, &count), 0);
+    return static_cast<int>(count);
+  }
+};
+
+void ExpectEqual(const NetworkWindow& window, const TcpSample& sample) {
+  EXPECT_EQ(window.bytes_sent, sample.bytes_acked);
+  EXPECT_EQ(window.bytes_received, sample.bytes_received);
+  EXPECT_EQ(window.segments_sent, sample.segments_sent);
+  EXPECT_EQ(window.segments_retransmitted, sample.segments_retransmitted);
+}
+
+TEST_F(EbpfTest, EqualsTcpInfoToTheByteAndTheRetransmissionUnderLoss) {
+  const TwoHosts hosts = Cabled();
+  hosts.left.Run("ip link set wire gso_max_segs 1");  // a drop is one segment
+  hosts.right.Run(
+      "for tables in iptables iptables-legacy; do $tables -A INPUT -i wire -p tcp "
+      "-m statistic --mode nth --every 100 --packet 0 -j DROP 2>/dev/null && exit; done; exit 1");
+  const Cgroup sending = MakeCgroup(), receiving = MakeCgroup();
+  Monitor sent = Watch(sending), received = Watch(receiving);
+  const Receiver receiver({&hosts.right, &receiving});
+  Sender sender({&hosts.left, &sending}, "10.77.0.2", receiver.port());
+  sender.Open();
+  const Transfer transfer = sender.Send(8 * kMegabyte);
+
+  const MonitorWindow window = sent.ReadWindow();
+  ExpectEqual(window.network, transfer.sender);
+  EXPECT_GT(transfer.sender.segments_retransmitted, 30U) << "the loss was not injected";
+  EXPECT_EQ(received.ReadWindow().network.bytes_received, transfer.receiver.bytes_received);
+  const NetworkReport report = window.NetworkPart();
+  EXPECT_EQ(report.tier, NetworkTier::kEbpf);
+  EXPECT_NEAR(report.retransmission_ratio, 0.01, 0.01);
+  EXPECT_EQ(window.network.open_sockets, 1);
+
+  const TcpSample last = sender.Close();
+  EXPECT_EQ(sent.ReadWindow().network.bytes_sent, last.bytes_acked - transfer.sender.bytes_acked);
+}
+
+TEST_F(EbpfTest, TwoJobsInTwoCgroupsDoNotLeakIntoEachOther) {
+  const test::NetworkNamespace host;
+  const Cgroup first = MakeCgroup(), second = MakeCgroup();
+  Monitor first_monitor = Watch(first), second_monitor = Watch(second);
+  const Receiver receiver({&host, nullptr}), other_receiver({&host, nullptr});
+  Sender one({&host, &first}, "127.0.0.1", receiver.port());
+  Sender other({&host, &second}, "127.0.0.1", other_receiver.port());
+  one.Open();
+  other.Open();
+  const Transfer small = one.Send(3 * kMegabyte), large = other.Send(7 * kMegabyte);
+  ExpectEqual(first_monitor.ReadWindow().network, small.sender);
+  ExpectEqual(second_monitor.ReadWindow().network, large.sender);
+  EXPECT_EQ(first_monitor.ReadWindow().network.bytes_sent, 0) << "a second window starts at zero";
+}
+
+TEST_F(EbpfTest, CountsASocketThatOpensAndClosesInsideTheWindow) {
+  const test::NetworkNamespace host;
+  const Cgroup job = MakeCgroup();
+  Monitor monitor = Watch(job);
+  const Receiver receiver({&host, nullptr});
+  Sender sender({&host, &job}, "127.0.0.1", receiver.port());
+  sender.Open();
+  sender.Send(kMegabyte);
+  const TcpSample last = sender.Close();
+  const MonitorWindow window = monitor.ReadWindow();
+  ExpectEqual(window.network, last);
+  EXPECT_EQ(window.network.open_sockets, 0);
+}
+
+TEST_F(EbpfTest, CountsSocketsOpenedBeforeItFromThereOn) {
+  const test::NetworkNamespace host;
+  const Cgroup job = MakeCgroup();
+  const Receiver receiver({&host, nullptr});
+  Sender sender({&host, &job}, "127.0.0.1", receiver.port());
+  sender.Open();
+  const Transfer before = sender.Send(kMegabyte);
+  Monitor monitor = Watch(job);
+  const Transfer after = sender.Send(2 * kMegabyte);
+  const NetworkWindow window = monitor.ReadWindow().network;
+  EXPECT_EQ(window.bytes_sent, after.sender.bytes_acked - before.sender.bytes_acked);
+  EXPECT_EQ(window.open_sockets, 1);
+}
+
+TEST_F(EbpfTest, FindsTheOwnCgroupOfAProcess) {
+  const test::NetworkNamespace host;
+  const Cgroup job = MakeCgroup();
+  const Receiver receiver({&host, nullptr});
+  Sender sender({&host, &job}, "127.0.0.1", receiver.port());
+  MonitorOptions options;
+  options.target.pid = sender.pid();
+  Monitor monitor = Monitor::Start(options);
+  EXPECT_EQ(monitor.tier(), NetworkTier::kEbpf);
+  sender.Open();
+  ExpectEqual(monitor.ReadWindow().network, TcpSample{.bytes_acked = 1});  // the SYN
+  const Transfer transfer = sender.Send(kMegabyte);
+  EXPECT_EQ(monitor.ReadWindow().network.bytes_sent, transfer.sender.bytes_acked - 1);
+}
+
+TEST_F(EbpfTest, KilledMonitorLeavesTheJobAloneAndNothingAttached) {
+  const test::NetworkNamespace host;
+  const Cgroup job = MakeCgroup();
+  Child monitor({}, [&](test::Channel& test) {
+    Monitor watching = Watch(job);
+    test.Send(watching.tier());
+    test.Receive<bool>();  // until killed
+  });
+  EXPECT_EQ(monitor.channel().Receive<NetworkTier>(), NetworkTier::kEbpf);
+  EXPECT_EQ(ProgramsOn(job), 1);
+  const Receiver receiver({&host, nullptr});
+  Sender sender({&host, &job}, "127.0.0.1", receiver.port());
+  sender.Open();
+  sender.Send(kMegabyte);
+  sender.StartSending(0.3);
+  monitor.Kill();
+  EXPECT_GT(sender.Finish().sender.bytes_acked, kMegabyte) << "the job was disturbed";
+  // The kernel detaches after the last reference is gone, a moment after the process.
+  for (int i = 0; i < 200 && ProgramsOn(job) > 0; ++i) usleep(10000);
+  EXPECT_EQ(ProgramsOn(job), 0);
+  EXPECT_GT(sender.Send(kMegabyte).sender.bytes_acked, 2 * kMegabyte);
+}
+
+TEST_F(EbpfTest, GoesOnExactlyWithoutCapabilities) {
+  const test::NetworkNamespace host;
+  const Cgroup job = MakeCgroup();
+  const Receiver receiver({&host, nullptr});
+  Child monitor({}, [&](test::Channel& test) {
+    Monitor watching = Watch(job);
+    EXPECT_TRUE(DropCapabilities().ok());
+    EXPECT_NE(setuid(1), 0) << "changing identity needs a capability";
+    test.Send(watching.tier());
+    test.Receive<bool>();
+    test.Send(watching.ReadWindow().network);
+  });
+  EXPECT_EQ(monitor.channel().Receive<NetworkTier>(), NetworkTier::kEbpf);
+  Sender sender({&host, &job}, "127.0.0.1", receiver.port());
+  sender.Open();
+  const Transfer transfer = sender.Send(kMegabyte);
+  monitor.channel().Send(true);
+  ExpectEqual(monitor.channel().Receive<NetworkWindow>(), transfer.sender);
+  EXPECT_TRUE(monitor.Ended());
+}
+
+}  // namespace
+}  // namespace dynamix

@@ -1,0 +1,384 @@
+#include "dynamix/monitor/testdata/test_network.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "dynamix/monitor/network_source.h"
+
+namespace dynamix::test {
+namespace {
+
+constexpr int kPatienceMs = 60000;
+
+enum class Order { kOpen, kSend, kSendFor, kClose };
+struct Command {
+  Order order;
+  std::uint64_t bytes;
+  double seconds;
+};
+
+// In children: a failure ends them, and the test sees its channel close.
+void Must(bool condition) {
+  if (!condition) _exit(3);
+}
+
+int RunCommand(const NetworkNamespace* space, const std::string& command) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (space != nullptr) space->Enter();
+    execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+std::pair<FileDescriptor, FileDescriptor> ChannelEnds() {
+  int ends[2];
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  return {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
+}
+
+void WriteAll(int file, const void* bytes, std::size_t length) {
+  const char* next = static_cast<const char*>(bytes);
+  while (length > 0) {
+    const ssize_t wrote = send(file, next, length, MSG_NOSIGNAL);
+    Must(wrote > 0);
+    next += wrote;
+    length -= static_cast<std::size_t>(wrote);
+  }
+}
+
+// False at the end of the stream.
+bool ReadAll(int file, void* bytes, std::size_t length) {
+  char* next = static_cast<char*>(bytes);
+  while (length > 0) {
+    const ssize_t got = recv(file, next, length, 0);
+    if (got <= 0) return false;
+    next += got;
+    length -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+// A message is its length and so many bytes; the answer is the reader's TCP_INFO.
+void WriteMessage(int file, std::uint64_t bytes) {
+  static const std::vector<char> kChunk(1 << 16, 'x');
+  WriteAll(file, &bytes, sizeof bytes);
+  while (bytes > 0) {
+    const std::size_t part = std::min<std::uint64_t>(bytes, kChunk.size());
+    WriteAll(file, kChunk.data(), part);
+    bytes -= part;
+  }
+}
+
+void AnswerMessages(int file) {
+  std::vector<char> chunk(1 << 16);
+  std::uint64_t bytes = 0;
+  while (ReadAll(file, &bytes, sizeof bytes)) {
+    while (bytes > 0) {
+      const std::size_t part = std::min<std::uint64_t>(bytes, chunk.size());
+      Must(ReadAll(file, chunk.data(), part));
+      bytes -= part;
+    }
+    const TcpSample sample = TcpInfoOf(file);
+    WriteAll(file, &sample, sizeof sample);
+  }
+}
+
+sockaddr_in Address(const std::string& address, std::uint16_t port) {
+  sockaddr_in out{};
+  out.sin_family = AF_INET;
+  out.sin_port = htons(port);
+  inet_pton(AF_INET, address.c_str(), &out.sin_addr);
+  return out;
+}
+
+FileDescriptor ListenOn(const std::string& address, std::uint16_t* port) {
+  FileDescriptor listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in where = Address(address, 0);
+  socklen_t length = sizeof where;
+  auto* generic = reinterpret_cast<sockaddr*>(&where);
+  Must(bind(listener.get(), generic, length) == 0 && listen(listener.get(), 8) == 0 &&
+       getsockname(listener.get(), generic, &length) == 0);
+  *port = ntohs(where.sin_port);
+  return listener;
+}
+
+FileDescriptor ConnectTo(const std::string& address, std::uint16_t port) {
+  FileDescriptor file(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // BBR, the default of some kernels, hardly reacts to loss. Not every user may choose.
+  (void)setsockopt(file.get(), IPPROTO_TCP, TCP_CONGESTION, "cubic", 5);
+  const sockaddr_in where = Address(address, port);
+  Must(connect(file.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0);
+  return file;
+}
+
+void WaitUntilAcknowledged(int file) {
+  for (int i = 0; i < kPatienceMs; ++i) {
+    tcp_info info{};
+    socklen_t length = sizeof info;
+    Must(getsockopt(file, IPPROTO_TCP, TCP_INFO, &info, &length) == 0);
+    if (info.tcpi_unacked == 0) return;
+    usleep(1000);
+  }
+  Must(false);
+}
+
+void ReceiverMain(Channel& test) {
+  std::uint16_t port = 0;
+  const FileDescriptor listener = ListenOn("0.0.0.0", &port);
+  test.Send(port);
+  while (true) {
+    const FileDescriptor connection(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    Must(connection.valid());
+    AnswerMessages(connection.get());
+  }
+}
+
+Transfer AwaitAnswer(int file) {
+  Transfer transfer;
+  Must(ReadAll(file, &transfer.receiver, sizeof transfer.receiver));
+  WaitUntilAcknowledged(file);
+  transfer.sender = TcpInfoOf(file);
+  return transfer;
+}
+
+TcpSample CloseInOrder(FileDescriptor& connection) {
+  Must(shutdown(connection.get(), SHUT_WR) == 0);
+  char rest = 0;
+  Must(!ReadAll(connection.get(), &rest, 1));  // the receiver has closed as well
+  const TcpSample last = TcpInfoOf(connection.get());
+  connection = FileDescriptor();
+  return last;
+}
+
+// Small messages, a bounded number of them unanswered, and the answer to the last one left unread.
+void SendFor(int file, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kMostUnanswered = 64;
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  int unanswered = 0;
+  while (Clock::now() < end || unanswered == 0 || unanswered > 1) {
+    if (Clock::now() < end || unanswered == 0) {
+      WriteMessage(file, 1 << 16);
+      ++unanswered;
+    }
+    if (unanswered < kMostUnanswered && Clock::now() < end) continue;
+    TcpSample ignored;
+    if (unanswered > 1) Must(ReadAll(file, &ignored, sizeof ignored));
+    if (unanswered > 1) --unanswered;
+  }
+}
+
+void SenderMain(Channel& test, const std::string& address, std::uint16_t port) {
+  FileDescriptor connection;
+  while (true) {
+    const auto command = test.Receive<Command>();
+    switch (command.order) {
+      case Order::kOpen:
+        connection = ConnectTo(address, port);
+        test.Send(true);
+        break;
+      case Order::kSend:
+        WriteMessage(connection.get(), command.bytes);
+        test.Send(AwaitAnswer(connection.get()));
+        break;
+      case Order::kSendFor:
+        SendFor(connection.get(), command.seconds);
+        test.Send(AwaitAnswer(connection.get()));
+        break;
+      case Order::kClose:
+        test.Send(CloseInOrder(connection));
+        break;
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> CannotMakeNamespaces() {
+  if (geteuid() != 0) return "needs root, to make network namespaces and cgroups";
+  if (RunCommand(nullptr, "command -v ip >/dev/null && unshare -n true 2>/dev/null") != 0)
+    return "needs iproute2 and a kernel that lets this container make network namespaces";
+  auto cgroup = Cgroup::Create(UniqueName());
+  if (!cgroup.ok()) return "needs a writable cgroup version 2: " + cgroup.error();
+  return std::nullopt;
+}
+
+std::optional<std::string> CannotLoadEbpf() {
+  if (auto reason = CannotMakeNamespaces()) return reason;
+  const Cgroup cgroup = MakeCgroup();
+  std::string note;
+  auto source = OpenEbpfSource(cgroup.path(), &note);
+  if (!source.ok()) return "needs eBPF: " + source.error();
+  if (!note.empty()) return "needs all of eBPF: " + note;
+  return std::nullopt;
+}
+
+std::string UniqueName() {
+  static int count = 0;
+  return "test-" + std::to_string(getpid()) + "-" + std::to_string(++count);
+}
+
+Cgroup MakeCgroup() { return std::move(Cgroup::Create(UniqueName())).value(); }
+
+NetworkNamespace::NetworkNamespace() {
+  std::thread maker([this] {
+    if (unshare(CLONE_NEWNET) == 0)
+      space_ = FileDescriptor(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+  });
+  maker.join();
+  EXPECT_TRUE(space_.valid());
+  Run("ip link set lo up");
+}
+
+void NetworkNamespace::Enter() const {
+  if (setns(space_.get(), CLONE_NEWNET) != 0) _exit(4);
+}
+
+void NetworkNamespace::Run(const std::string& command) const {
+  EXPECT_EQ(RunCommand(this, command), 0) << command;
+}
+
+std::string NetworkNamespace::path() const {
+  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(space_.get());
+}
+
+void NetworkNamespace::Visit(const std::function<void()>& work) const {
+  std::thread visitor([&] {
+    Enter();
+    work();
+  });
+  visitor.join();
+}
+
+TwoHosts Cabled() {
+  TwoHosts hosts;
+  hosts.left.Run("ip link add wire type veth peer name wire netns " + hosts.right.path());
+  hosts.left.Run("ip addr add 10.77.0.1/24 dev wire && ip link set wire up");
+  hosts.right.Run("ip addr add 10.77.0.2/24 dev wire && ip link set wire up");
+  return hosts;
+}
+
+void Channel::SendBytes(const void* bytes, std::size_t length) const {
+  const ssize_t wrote = send(file_.get(), bytes, length, MSG_NOSIGNAL);
+  EXPECT_EQ(wrote, static_cast<ssize_t>(length)) << "the child is gone";
+}
+
+void Channel::ReceiveBytes(void* bytes, std::size_t length) const {
+  pollfd waiting{file_.get(), POLLIN, 0};
+  const bool came = poll(&waiting, 1, kPatienceMs) == 1;
+  const ssize_t got = came ? recv(file_.get(), bytes, length, 0) : -1;
+  if (in_child_ && got <= 0) _exit(0);
+  EXPECT_EQ(got, static_cast<ssize_t>(length)) << "no message from the other side";
+}
+
+Child::Child(Place place, const std::function<void(Channel&)>& work)
+    : Child(ChannelEnds(), place, work) {}
+
+Child::Child(std::pair<FileDescriptor, FileDescriptor> ends, Place place,
+             const std::function<void(Channel&)>& work)
+    : channel_(std::move(ends.first)) {
+  pid_ = fork();
+  if (pid_ != 0) {
+    ends.second = FileDescriptor();
+    EXPECT_TRUE(channel_.Receive<bool>()) << "the child did not reach its place";
+    return;
+  }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (place.cgroup != nullptr) Must(place.cgroup->Enter());
+  if (place.space != nullptr) place.space->Enter();
+  channel_ = Channel(FileDescriptor());
+  Channel test(std::move(ends.second), true);
+  test.Send(true);
+  work(test);
+  _exit(testing::Test::HasFailure() ? 1 : 0);
+}
+
+void Child::Kill() {
+  if (pid_ <= 0) return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+bool Child::Ended() {
+  int status = -1;
+  const bool waited = waitpid(pid_, &status, 0) == pid_;
+  pid_ = -1;
+  return waited && status == 0;
+}
+
+Receiver::Receiver(Child::Place place)
+    : child_(place, ReceiverMain), port_(child_.channel().Receive<std::uint16_t>()) {}
+
+Sender::Sender(Child::Place place, const std::string& address, std::uint16_t port)
+    : child_(place, [&](Channel& test) { SenderMain(test, address, port); }) {}
+
+void Sender::Open() {
+  child_.channel().Send(Command{Order::kOpen, 0, 0});
+  EXPECT_TRUE(child_.channel().Receive<bool>());
+}
+
+Transfer Sender::Send(std::uint64_t bytes) {
+  child_.channel().Send(Command{Order::kSend, bytes, 0});
+  return child_.channel().Receive<Transfer>();
+}
+
+void Sender::StartSending(double seconds) {
+  child_.channel().Send(Command{Order::kSendFor, 0, seconds});
+}
+
+Transfer Sender::Finish() { return child_.channel().Receive<Transfer>(); }
+
+TcpSample Sender::Close() {
+  child_.channel().Send(Command{Order::kClose, 0, 0});
+  return child_.channel().Receive<TcpSample>();
+}
+
+TcpSample TcpInfoOf(int file) {
+  std::array<std::byte, 512> info;
+  socklen_t length = info.size();
+  Must(getsockopt(file, IPPROTO_TCP, TCP_INFO, info.data(), &length) == 0);
+  return ParseTcpInfo({info.data(), length});
+}
+
+std::pair<FileDescriptor, FileDescriptor> LoopbackPair() {
+  std::uint16_t port = 0;
+  const FileDescriptor listener = ListenOn("127.0.0.1", &port);
+  FileDescriptor one = ConnectTo("127.0.0.1", port);
+  FileDescriptor other(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  Must(other.valid());
+  return {std::move(one), std::move(other)};
+}
+
+void Pump(const std::pair<FileDescriptor, FileDescriptor>& pair, std::size_t bytes) {
+  std::vector<char> chunk(1 << 14, 'x');
+  for (; bytes > 0; bytes -= std::min(bytes, chunk.size())) {
+    const std::size_t part = std::min(bytes, chunk.size());
+    WriteAll(pair.first.get(), chunk.data(), part);
+    Must(ReadAll(pair.second.get(), chunk.data(), part));
+  }
+  WaitUntilAcknowledged(pair.first.get());
+}
+
+}  // namespace dynamix::test
