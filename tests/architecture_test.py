@@ -15,8 +15,9 @@ ALLOWED = {
     "ppo": set(),
     "simulator": set(),
     "monitor": set(),
+    "training": {"simulator"},
     "arbitrator": {"ppo"},
-    "cli": {"policies", "ppo", "simulator", "arbitrator", "monitor"},
+    "cli": {"policies", "ppo", "simulator", "arbitrator", "monitor", "training"},
 }
 # Third-party headers a room's *public headers* may show.
 PUBLIC_THIRD_PARTY = {"cli": {"CLI/CLI.hpp", "nlohmann/json.hpp"}}

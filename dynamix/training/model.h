@@ -1,0 +1,46 @@
+// Models for small images, by name, with a factor on their channel counts.
+//
+//   mlp                       two hidden layers (256, 128)
+//   lenet                     LeCun et al. 1998, with ReLU and max pooling
+//   vgg11, vgg16, vgg19       Simonyan and Zisserman 2015, batch norm, one linear layer (CIFAR
+//   form) resnet18, resnet34, resnet50   He et al. 2016, 3 x 3 stem without pooling (CIFAR form)
+// Images smaller than 32 x 32 are padded with zeros for vgg and resnet. Weights are drawn from the
+// given seed only, U(-1/sqrt(fan_in), 1/sqrt(fan_in)). Throws InputError for an unknown name.
+// libtorch's types are only declared here.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dynamix/simulator/workload.h"
+#include "dynamix/training/dataset.h"
+
+namespace at {
+class Tensor;
+}
+namespace torch::nn {
+class Module;
+}
+
+namespace dynamix {
+
+struct Model {
+  // Shared because libtorch hands out modules in no other way.
+  std::shared_ptr<torch::nn::Module> module;
+  std::function<at::Tensor(const at::Tensor&)> forward;  // images to one score per class
+  // Batch statistics are of one pass: each worker's samples must go through passes of their own.
+  bool has_batch_norm = false;
+};
+
+std::vector<std::string> ModelNames();
+
+Model MakeModel(const ModelOptions& options, const ImageShape& shape, int classes,
+                std::uint64_t seed);
+
+// Trainable numbers of the model.
+std::int64_t ParameterCount(const Model& model);
+
+}  // namespace dynamix

@@ -1,0 +1,58 @@
+// SGD with momentum and Adam on flat parameters. The gradient comes as a sum over samples and is
+// divided here, by the number of samples really used.
+//
+//   g = sum / samples
+//   SGD   v := momentum v + g;  w := w - rate v
+//   Adam  m := beta1 m + (1 - beta1) g;  v := beta2 v + (1 - beta2) g^2
+//         w := w - rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
+//         beta1 = momentum, beta2 = 0.999, epsilon = 1e-8 (Kingma and Ba 2015)
+// The learning rate of an iteration follows the global batch and the samples seen
+// (core/learning_rate.h). Not thread-safe; never fails.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "dynamix/simulator/convergence.h"
+
+namespace at {
+class Tensor;
+}
+
+namespace dynamix {
+
+class Parameters;
+
+// base * schedule(samples seen / planned) * rule(global batch / base batch, noise scale).
+double LearningRate(const OptimizerOptions& options, double global_batch, double samples_seen,
+                    double noise_scale);
+
+class Optimizer {
+ public:
+  // `parameters` is borrowed: model, parameters and optimizer belong to one worker and die
+  // together.
+  Optimizer(const OptimizerOptions& options, Parameters& parameters);
+  ~Optimizer();
+
+  // One step on the parameters' gradients, the sum over `samples` samples.
+  void Step(double samples, double learning_rate);
+
+  // What a checkpoint holds: flat state (SGD: velocity; Adam: both moments) and steps taken.
+  const std::vector<at::Tensor>& state() const { return state_; }
+  std::int64_t steps() const { return steps_; }
+  void set_steps(std::int64_t steps) { steps_ = steps; }
+  const OptimizerOptions& options() const { return options_; }
+
+ private:
+  void StepSgd(std::size_t bucket, double scale, double learning_rate);
+  void StepAdam(std::size_t bucket, double scale, double learning_rate);
+
+  OptimizerOptions options_;
+  Parameters& parameters_;
+  std::vector<at::Tensor> state_;
+  std::vector<std::vector<at::Tensor>> bucket_state_;  // views: [state][bucket]
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace dynamix

@@ -1,0 +1,35 @@
+#include "dynamix/training/virtual_cluster.h"
+
+#include <algorithm>
+
+#include "dynamix/core/input_error.h"
+#include "dynamix/training/real_convergence.h"
+
+namespace dynamix {
+
+std::unique_ptr<SimulatedCluster> MakeVirtualCluster(const Scenario& scenario,
+                                                     const Workload& workload, int workers,
+                                                     std::uint64_t seed,
+                                                     std::shared_ptr<const Dataset> data,
+                                                     const VirtualClusterOptions& options) {
+  if (data->name != workload.model.dataset)
+    throw InputError::OutOfRange("dataset", data->name,
+                                 "the workload's, " + workload.model.dataset);
+  RealConvergenceOptions engine;
+  engine.model = workload.model;
+  engine.optimizer = workload.optimizer;
+  engine.augmentation = UsualAugmentation(*data);
+  engine.seed = seed;
+  engine.held_out_samples = std::min(options.held_out_samples, data->held_out.count());
+  engine.noise_every = options.noise_every;
+  auto cluster = std::make_unique<SimulatedCluster>(
+      scenario, workload, workers, std::make_unique<RealConvergence>(engine, std::move(data)), seed,
+      options.window_iterations);
+  JobLimits limits;
+  limits.target_accuracy = workload.target.accuracy;
+  limits.target_loss = workload.target.loss;
+  cluster->set_limits(limits);
+  return cluster;
+}
+
+}  // namespace dynamix
