@@ -163,6 +163,7 @@ States Encoder::Encode(const Round& round) {
   global[kAccuracyGain] = job_.accuracy_gain;
   global[kAccuracySpread] = mean_training(&TrainingReport::accuracy_spread);
   global[kLossSlope] = job_.loss_slope;
+  if (Positive(job_.promised)) global[kStepEfficiency] = std::asinh(job_.loss_fall / job_.promised);
   global[kGradientVariability] = Share(mean_training(&TrainingReport::gradient_norm_spread),
                                        mean_training(&TrainingReport::gradient_norm));
   global[kLearningRate] =
@@ -234,9 +235,16 @@ void Encoder::Remember(const Round& round) {
 void Encoder::RememberTraining(const Round& round) {
   const double loss = Smooth(
       job_.loss, MeanOver(round, [](const Report& r) { return r.training.loss; }), kTrainingWeight);
-  if (Positive(job_.loss) && Positive(loss))
+  if (Positive(job_.loss) && Positive(loss)) {
     job_.loss_slope = Smooth(job_.loss_slope, (job_.loss - loss) / job_.loss, kTrainingWeight);
+    job_.loss_fall = Smooth(job_.loss_fall, job_.loss - loss, kTrainingWeight);
+  }
   job_.loss = loss;
+  const double promised = MeanOver(round, [](const Report& r) {
+    const TrainingReport& t = r.training;
+    return r.iterations * t.learning_rate * t.gradient_norm * t.gradient_norm;
+  });
+  job_.promised = Smooth(job_.promised, Positive(promised) ? promised : kMissing, kTrainingWeight);
 
   const double accuracy =
       Smooth(job_.accuracy, MeanOver(round, [](const Report& r) { return r.training.accuracy; }),

@@ -40,6 +40,8 @@ class Encoder {
     BatchMemory batch;             // the mean local batch
     double loss = kMissing;        // smoothed
     double loss_slope = kMissing;  // smoothed relative fall per window
+    double loss_fall = kMissing;   // smoothed fall per window
+    double promised = kMissing;    // smoothed iterations x learning rate x squared gradient norm
     double accuracy = kMissing;    // smoothed
     double accuracy_gain = kMissing;
     double iteration_ms = kMissing;  // of the first measured window

@@ -43,6 +43,7 @@ TEST(EncoderTest, CompleteReportsLeaveOnlyTheSlopesOfTheFirstWindowMissing) {
   const Round round = SampleRound(rng, 4);
   const States first = encoder.Encode(round);
   EXPECT_TRUE(std::isnan(Global(first, kLossSlope)));
+  EXPECT_TRUE(std::isnan(Global(first, kStepEfficiency)));
   EXPECT_TRUE(std::isnan(Global(first, kAccuracyGain)));
   const States second = encoder.Encode(round);
   for (float value : second.local) EXPECT_FALSE(std::isnan(value));
@@ -91,11 +92,12 @@ TEST(EncoderTest, UnitsDoNotMatter) {
     for (double* us : {&r.network.smoothed_rtt_us, &r.network.minimum_rtt_us}) *us *= 1e3;
     r.network.delivery_mbps *= 1e6;
     for (double* bytes : {&r.host.memory_used_bytes, &r.host.memory_limit_bytes}) *bytes /= 1024;
-    for (double* norm : {&r.training.gradient_norm, &r.training.gradient_norm_spread}) *norm *= 77;
+    for (double* norm : {&r.training.gradient_norm, &r.training.gradient_norm_spread}) *norm *= 12;
+    // A loss in other units has gradients in those units, and needs the inverse learning rate.
     r.training.loss *= 12;
-    r.training.learning_rate *= 0.01;
+    r.training.learning_rate /= 12;
   }
-  scaled.base_learning_rate *= 0.01;
+  scaled.base_learning_rate /= 12;
   Encoder a, b;
   for (int repeat = 0; repeat < 2; ++repeat) {
     const States x = a.Encode(round), y = b.Encode(scaled);

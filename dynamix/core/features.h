@@ -54,6 +54,7 @@ enum GlobalFeature : int {
   kAccuracyGain,
   kAccuracySpread,
   kLossSlope,
+  kStepEfficiency,
   kGradientVariability,
   kLearningRate,
   kProgress,
