@@ -1,14 +1,15 @@
 // Search for the best schedule of the global batch, with true balanced shares:
+//
 //   1. the best constant batch
-//   2. coordinate descent on a schedule with kKnots values of log2 B, linear between equal steps of
-//      log(loss - floor), the coordinate in which training advances evenly; steps of 1, 1/2 and 1/4
-//      octave
-//   3. rollouts: window by window, each of a few adjustments of the schedule's batch for the next
-//   kBlock windows is
-//      tried by running copies to the target under the schedule, and the fastest is kept. Copies
-//      know the events to come, so this is where batches prepare for them.
-// Every run is given up once it is slower than the best. The result is a time that was achieved, so
-// a bound from above on what is possible.
+//   2. a schedule with kKnots values of log2 B, linear between equal steps of log(loss - floor),
+//      the coordinate in which training advances evenly: straight lines first, then coordinate
+//      descent with steps of 1, 1/2 and 1/4 octave on single knots and on all knots from one on
+//   3. rollouts: a few factors on the schedule's batch for the next kBlock windows are tried by
+//      running copies to the target under the schedule, and the fastest is kept, block by block.
+//      Copies know the events to come, so this is where batches prepare for them.
+//
+// Every run is given up once it is slower than the best. The result is a time that was achieved: a
+// bound from above on the best possible time.
 #include "dynamix/simulator/clairvoyant.h"
 
 #include <algorithm>
@@ -63,13 +64,13 @@ class Search {
     const double seconds = RunToTarget(*run, choose, best_s_);
     if (seconds >= best_s_) return false;
     best_s_ = seconds;
+    found_ = true;
     return true;
   }
 
   bool TryConstant(double batch) {
     if (!Try([batch](const SimulatedCluster&) { return batch; })) return false;
     constant_ = batch;
-    found_ = true;
     return true;
   }
 
@@ -86,13 +87,26 @@ class Search {
       TryConstant(std::clamp(coarse * step, range_.low, range_.high));
   }
 
+  // A straight line in the exponent first, then knots one by one and all that follow one.
   void FindSchedule() {
-    knots_.fill(std::log2(constant_));
+    Knots best;
+    best.fill(std::log2(constant_));
+    for (const double shift : {0.0, 0.7, -0.7, 1.4, -1.4}) {
+      for (const double tilt : {1.0, -1.0, 2.0, -2.0, 3.5, -3.5}) {
+        for (int knot = 0; knot < kKnots; ++knot)
+          knots_[knot] = std::log2(constant_) + shift + tilt * (knot / (kKnots - 1.0) - 0.5);
+        if (Try(Scheduled())) best = knots_;
+      }
+    }
+    knots_ = best;
     for (const double step : {1.0, 0.5, 0.25}) {
       bool improved = true;
-      for (int sweep = 0; sweep < 3 && improved; ++sweep) {
+      for (int sweep = 0; sweep < 4 && improved; ++sweep) {
         improved = false;
-        for (int knot = 0; knot < kKnots; ++knot) improved = MoveKnot(knot, step) || improved;
+        for (int knot = 0; knot < kKnots; ++knot) {
+          improved = MoveKnots(knot, kKnots, step) || improved;
+          improved = MoveKnots(knot, knot + 1, step) || improved;
+        }
       }
     }
   }
@@ -129,6 +143,8 @@ class Search {
   }
 
  private:
+  using Knots = std::array<double, kKnots>;
+
   double BatchAt(double loss) const {
     // The reference's lowest loss may be above what is possible: half of the way below it is the
     // floor.
@@ -144,13 +160,13 @@ class Search {
     return std::clamp(std::exp2(exponent), range_.low, range_.high);
   }
 
-  bool MoveKnot(int knot, double step) {
-    const double before = knots_[knot];
+  bool MoveKnots(int begin, int end, double step) {
+    const Knots before = knots_;
     for (const double change : {step, -step}) {
-      knots_[knot] = before + change;
-      if (Try(Scheduled())) return found_ = true;
+      for (int knot = begin; knot < end; ++knot) knots_[knot] = before[knot] + change;
+      if (Try(Scheduled())) return true;
     }
-    knots_[knot] = before;
+    knots_ = before;
     return false;
   }
 
@@ -169,7 +185,7 @@ class Search {
   double target_loss_ = 0;  // also when the target is an accuracy
   double constant_ = 0;
   bool found_ = false;
-  std::array<double, kKnots> knots_{};
+  Knots knots_{};
 };
 
 // Runs the winner once more, on to the time at which accuracies are compared.

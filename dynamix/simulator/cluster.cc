@@ -1,21 +1,23 @@
-// Compute of worker i with local batch b (DESIGN.md section 4):
-//   t_i(b) = overhead_i + slowdown_i(t) / speed_i * b * sample_ms * factor(b)        factor:
-//   workload.h
-// in micro batches that fit into memory. One iteration takes t_i(b) * exp(jitter z - jitter^2 / 2),
-// z standard normal, so its mean is t_i(b); the iteration lasts as long as the slowest of the drawn
-// times, so the mean over a window estimates E[max], not max E. z comes from a table of 1,024
-// quantiles.
+// Compute of worker i with local batch b (DESIGN.md section 4), in micro batches that fit into
+// memory; factor(b) is the saturation curve of workload.h:
+//
+//   t_i(b) = overhead_i + slowdown_i(t) / speed_i * b * sample_ms * factor(b)
+//
+// One iteration takes t_i(b) * exp(jitter z - jitter^2 / 2), z standard normal (from a table of
+// 1,024 quantiles), so its mean is t_i(b). Every iteration is drawn and lasts as long as its
+// slowest worker, so a window's mean estimates E[max], not max E.
 //
 // One exchange of M bytes among N workers:
-//   ring              2 (N - 1) / N * M / min_i rate_i + 2 (N - 1) * max_i latency_i     (Patarasuk
-//   and Yuan 2009) parameter server  2 M max(1 / min_i rate_i, N / server rate) + 2 max_i latency_i
-//   rate_i = min(bandwidth_i, MSS / RTT_i * sqrt(3/2) / sqrt(loss_i))                    (Mathis et
-//   al. 1997)
-// Of it, min(overlap * exchange, backward) hides behind the backward pass, two thirds of the
-// slowest compute.
+//
+//   ring               2 (N - 1) / N * M / min_i rate_i + 2 (N - 1) * max_i latency_i
+//   parameter server   2 M max(1 / min_i rate_i, N / server rate) + 2 max_i latency_i
+//   rate_i             min(bandwidth_i, MSS / RTT_i * sqrt(3 / 2) / sqrt(loss_i))
+//
+// (ring: Patarasuk and Yuan 2009; loss: Mathis et al. 1997). Of it, min(overlap * exchange,
+// backward) hides behind the backward pass, two thirds of the slowest compute.
 //
 // Slowdowns, bandwidth drops and losses take effect in the iteration in which they begin; workers
-// leave and join between windows. An absence that would leave nobody is put off. A window in which
+// leave and join between windows. An absence that would leave nobody is put off. The time lost when
 // a batch first exceeds its worker's memory is the caller's to charge (SimulatedCluster).
 #include "dynamix/simulator/cluster.h"
 
@@ -151,6 +153,9 @@ void Cluster::Restart(const Rng& rng) {
   timing_.compute_ms.assign(nodes_.size(), 0);
   expected_ms_.assign(nodes_.size(), 0);
   batches_.assign(nodes_.size(), 0);
+  // Should nobody be there at the start, everybody is.
+  present_count_ = workers();
+  membership_changed_ = true;
   BeginWindow(0);
 }
 
@@ -174,6 +179,7 @@ void Cluster::ApplyEdge(const Edge& edge) {
     case EventKind::kLeave:
     case EventKind::kJoin:
       state.absences += change;
+      membership_changed_ = true;
       return;
   }
 }
@@ -188,17 +194,16 @@ bool Cluster::ApplyEdgesUntil(double seconds) {
 }
 
 void Cluster::BeginWindow(double seconds) {
-  const bool changed = ApplyEdgesUntil(seconds);
-  const bool first = present_count_ == 0 || seconds == 0;
   now_s_ = seconds;
-  if (!changed && !first) return;
+  const bool changed = ApplyEdgesUntil(seconds);
+  if (!changed && !membership_changed_) return;
   int wanted = 0;
   for (const WorkerState& state : state_) wanted += state.absences == 0 ? 1 : 0;
-  if (wanted > 0 || first) {
+  if (wanted > 0) {
     for (WorkerState& state : state_) state.present = state.absences == 0;
-    if (wanted == 0) state_[0].present = true;
-    present_count_ = std::max(wanted, 1);
+    present_count_ = wanted;
   }
+  membership_changed_ = false;
   UpdateNetwork();
 }
 

@@ -102,7 +102,8 @@ class Cluster {
   std::vector<Edge> edges_;  // sorted by time
   std::size_t next_edge_ = 0;
   int present_count_ = 0;
-  double exchange_ms_ = 0;  // CommunicationMs of the present moment
+  bool membership_changed_ = false;  // since the last window began
+  double exchange_ms_ = 0;           // CommunicationMs of the present moment
   double slowest_rate_mbps_ = 0;
   double now_s_ = 0;
   Rng rng_{0};          // jitter

@@ -1,17 +1,18 @@
-// What a worker measures of a window, with the error and the lag its instruments have. u is uniform
-// noise of variance 1; the constants are those seen on the emulated cluster and in the kernel's
-// documentation.
+// What a worker measures of a window, with the error and the lag its instruments have. u: uniform
+// noise of variance 1.
 //
-//   compute, wait   means of the drawn times; clocks are exact at this scale
-//   bytes           exact counts of acknowledged bytes, 2 % framing
-//   retransmission  loss + sampling error sqrt(loss (1 - loss) / segments) u + a background of 1e-5
-//   smoothed RTT    minimum RTT * (1.05 + 2 utilisation^4) * (1 + 0.1 u): queues form on the link
-//   that holds others up minimum RTT     2 latency * (1 + 0.01 |u|) delivery rate   rate of the own
-//   link * (1 + 0.05 u) CPU use         0.97 while computing (divided by the slowdown), 0.3 while
-//   communicating, 0.05 while waiting pressure        0.9 of the share of time a slowdown takes
-//   away, split between PSI pressure and quota throttling
-//                   as the machine is set up; an average over kLagSeconds, like PSI's avg10
-//   memory          fixed + batch * per sample, 1 % noise, never above the limit
+//   compute, wait    means of the drawn times: clocks are exact at this scale
+//   bytes            counts of acknowledged bytes, 2 % framing
+//   retransmission   loss + 1e-5 background + sampling error sqrt(loss (1 - loss) / segments) u
+//   minimum RTT      2 latency * (1 + 0.01 |u|)
+//   smoothed RTT     minimum RTT * (1.05 + 2 utilisation^4) * (1 + 0.1 u): queues form on the link
+//                    that holds the others up
+//   delivery rate    rate of the own link * (1 + 0.05 u)
+//   CPU use          0.97 while computing (over the slowdown), 0.3 while communicating, 0.05 while
+//                    waiting, 3 % noise
+//   pressure         0.9 of the time a slowdown takes away, split between PSI pressure and quota
+//   and throttling   throttling as the machine is set up; averaged over kLagSeconds, like avg10
+//   memory           fixed + batch * per sample, 1 % noise, never above the limit
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -144,7 +144,8 @@ class TaskDrawer {
     if (!options_.families.empty()) ranges.families = options_.families;
     Workload workload;
     workload.name = "random miniature";
-    const MiniatureOptions options = RandomMiniature(rng_, ranges);
+    MiniatureOptions options = RandomMiniature(rng_, ranges);
+    options.task_seed &= 0x7fffffff;  // what a workload file can say
     workload.optimizer = options.optimizer;
     workload.convergence = options;
     return workload;

@@ -44,7 +44,9 @@ inline void ExpectSameRounds(const Round& a, const Round& b) {
     const Report &x = *a.entries[i].report, &y = *b.entries[i].report;
     EXPECT_EQ(x.compute_ms, y.compute_ms);
     EXPECT_EQ(x.training.loss, y.training.loss);
-    if (!IsMissing(x.host.cpu_use)) EXPECT_EQ(x.host.cpu_use, y.host.cpu_use);
+    if (!IsMissing(x.host.cpu_use)) {
+      EXPECT_EQ(x.host.cpu_use, y.host.cpu_use);
+    }
   }
 }
 
@@ -65,8 +67,9 @@ inline void ExpectWellFormedReport(const RoundEntry& entry, std::size_t rank) {
   EXPECT_TRUE(share(report.network.retransmission_ratio));
   EXPECT_TRUE(share(report.training.accuracy));
   EXPECT_TRUE(share(report.training.progress));
-  if (!IsMissing(report.host.memory_used_bytes))
+  if (!IsMissing(report.host.memory_used_bytes)) {
     EXPECT_LE(report.host.memory_used_bytes, report.host.memory_limit_bytes);
+  }
 }
 
 inline void ExpectWellFormedRound(const Round& round) {
@@ -97,8 +100,10 @@ inline void CheckRounds(Environment& environment) {
     EXPECT_EQ(next.index, round.index + 1);
     EXPECT_NEAR(environment.truth().seconds - before, next.seconds,
                 1e-9 * environment.truth().seconds);
-    for (std::size_t i = 0; i < sizes.size(); ++i)
-      if (round.entries[i].active) EXPECT_EQ(next.entries[i].batch, sizes[i]);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (!round.entries[i].active) continue;
+      EXPECT_EQ(next.entries[i].batch, sizes[i]);
+    }
     round = next;
   }
 }

@@ -1,41 +1,44 @@
-// Model (Zhang et al. 2019, "Which algorithmic choices matter at which batch sizes?", arXiv
-// 1907.04164).
+// Model: Zhang et al. 2019, "Which algorithmic choices matter at which batch sizes?" (arXiv
+// 1907.04164). In the Hessian's eigenbasis direction d has curvature h_d, position x_d and excess
+// loss h_d x_d^2 / 2. A global batch of B samples gives the gradient h_d x_d + noise of variance
+// c_d / B. SGD with momentum m in PyTorch's form (v' = m v + g, x' = x - lr v'), with u = lr v and
+// a = lr h_d:
 //
-// In the Hessian's eigenbasis direction d has curvature h_d, position x_d and excess loss h_d x_d^2
-// / 2. A global batch of B samples gives the gradient h_d x_d + noise of variance c_d / B. SGD with
-// momentum m (the form of PyTorch: v' = m v + g, x' = x - lr v'), with velocity u = lr v and a = lr
-// h_d:
-//   x' = (1 - a) x - m u - xi,    u' = a x + m u + xi,    var(xi) = q = lr^2 c_d / B
-// Second moments S = E[(x, u)(x, u)^T] follow S' = M S M^T + q N, so k steps at constant B and lr
-// are
+//   x' = (1 - a) x - m u - xi,   u' = a x + m u + xi,   var(xi) = q = lr^2 c_d / B
+//
+// Second moments S = E[(x, u)(x, u)^T] follow S' = M S M^T + Q, so k steps at constant B and lr are
+//
 //   S_k = M^k (S - S*) (M^k)^T + S*
-// with M^k by squaring and the fixed point S* of the autoregression x_{t+1} = (1 + m - a) x_t - m
-// x_{t-1} - xi:
-//   E[xx]* = s (1 + m) / a,   E[xu]* = -s,   E[uu]* = 2 s,   s = q / ((1 - m) (2 (1 + m) - a))
-// m = 0 gives the familiar E[x^2] -> (1 - a)^2 E[x^2] + q; a small gives the effective rate lr / (1
-// - m). Exact, also past the edge of stability a = 2 (1 + m), where S grows.
 //
-// Spectrum: h_d = h_1 d^-curvature_decay; initial loss in direction d ~ d^-loss_decay; covariance
-// c_d ~ h_d (C = H, as in the paper), scaled so that tr(C) / |G|^2 is `noise_scale` at the start.
-// In a real network the noise falls with the loss, so C(t) = C (floor + (1 - floor) excess /
-// initial excess), held constant within a window.
+// with M^k by squaring, and the fixed point S* of x'' = (1 + m - a) x' - m x - xi:
 //
-// Adam: directions are taken as coordinates. The update lr m / sqrt(v) is momentum SGD with the
-// rate
-//   lr (1 - beta1) / sqrt(v_d),   v_d = exponential average (beta2 = 0.999) of E[g_d^2] = h_d^2
-//   E[x_d^2] + c_d / B
-// frozen within a window: sign-like where the mean gradient dominates, lr sqrt(B / c_d) where noise
+//   E[xx]* = s (1 + m) / a,  E[xu]* = -s,  E[uu]* = 2 s,  s = q / ((1 - m) (2 (1 + m) - a))
+//
+// m = 0 gives E[x^2] -> (1 - a)^2 E[x^2] + q; small a gives the effective rate lr / (1 - m). Exact,
+// also past the edge of stability a = 2 (1 + m), where S grows.
+//
+// Spectrum: h_d = h_1 d^-curvature_decay; initial loss in direction d ~ d^-loss_decay; c_d ~ h_d
+// (C = H, as in the paper), scaled so that tr(C) / |G|^2 is `noise_scale` at the start. In a
+// network noise falls with the loss: C(t) = C (floor + (1 - floor) excess / initial excess),
+// constant in a window.
+//
+// Adam: directions are taken as coordinates. Its update lr m / sqrt(v) is momentum SGD with rate
+//
+//   lr (1 - beta1) / sqrt(v_d),   v_d = average (beta2 = 0.999) of h_d^2 E[x_d^2] + c_d / B
+//
+// constant in a window: sign-like where the mean gradient dominates, lr sqrt(B / c_d) where noise
 // does.
 //
-// Held-out loss = excess + irreducible + gap * (1 - excess / initial); accuracy is a falling power
-// of the excess loss.
+// Held-out loss = excess + irreducible + gap (1 - excess / initial); accuracy falls with a power of
+// the excess loss.
 //
-// Measurements of a window of k iterations on N workers carry the sampling error real estimates
-// have. For gaussian gradients with covariance C spread over D directions (tr(C^2) = tr(C)^2 / D,
-// G^T C G = |G|^2 tr(C) / D):
-//   Var|g|^2 = (4 |G|^2 tr(C) / B + 2 tr(C)^2 / B^2) / D, over k;   relative Var tr(C) = 2 / (D (N
-//   - 1) k) |G|^2 = |g|^2 - tr(C) / B
-// and are averaged over iterations as NoiseScale does.
+// Measurements of a window of k iterations on N workers carry the sampling error of real ones. For
+// gaussian gradients whose covariance is spread over D directions (tr(C^2) = tr(C)^2 / D):
+//
+//   Var|g|^2 = (4 |G|^2 tr(C) / B + 2 tr(C)^2 / B^2) / (D k)
+//   Var tr(C) = 2 tr(C)^2 / (D (N - 1) k)
+//
+// and |G|^2 = |g|^2 - tr(C) / B; both are averaged over iterations as NoiseScale does.
 #include "dynamix/simulator/quadratic.h"
 
 #include <algorithm>

@@ -1,11 +1,11 @@
 // One window of the simulated cluster:
-//   1. who is present (events), their batches (given, clamped to nothing: a batch over the memory
-//   limit runs out of
-//      memory once, costs that iteration again, lowers the worker's bound and goes on in micro
-//      batches)
+//
+//   1. who is present, and their batches, made legal; the first batch over a worker's memory costs
+//      that iteration again, lowers the worker's bound, and goes on in micro batches (DESIGN.md
+//      section 7)
 //   2. the engine trains `window_iterations` steps, the cluster says how long they took
-//   3. truth: held-out loss and accuracy, smoothed over time by 1 - exp(-window / (0.01
-//   nominal_seconds))
+//   3. truth: held-out loss and accuracy, smoothed over time with weight
+//      1 - exp(-window / (0.01 nominal_seconds))
 //   4. reports, some of them late
 #include "dynamix/simulator/simulated_cluster.h"
 

@@ -36,8 +36,7 @@ void SetTarget(Task& task) {
     task.reference_seconds = point->seconds;
     return;
   }
-  task.limits.target_loss =
-      target.loss > 0 ? target.loss : curve.LossForTarget(target.run_share);
+  task.limits.target_loss = target.loss > 0 ? target.loss : curve.LossForTarget(target.run_share);
   if (task.limits.target_loss < curve.final_loss())
     RefuseTarget(task.workload, "loss", task.limits.target_loss, curve.final_loss());
   task.reference_seconds = curve.TimeTo(task.limits.target_loss);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <filesystem>
+#include <limits>
 
 #include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
@@ -43,7 +44,8 @@ void VisitOptimizer(TomlFields& fields, OptimizerOptions& optimizer) {
   fields.Number("planned_samples", optimizer.planned_samples, 1, 1e15);
 }
 
-// The optimizer is the workload's, the seed is the run's: both are absent here.
+// The optimizer is the workload's, the seed is the run's: both are absent here. The task's own seed
+// is part of the description: all runs of one workload train the same task.
 void VisitMiniature(TomlFields& fields, MiniatureOptions& options) {
   fields.Choice("family", options.family, NamesOf<MiniatureFamily, kMiniatureFamilyCount>());
   fields.Integer("inputs", options.network.inputs, 1, 64);
@@ -61,6 +63,9 @@ void VisitMiniature(TomlFields& fields, MiniatureOptions& options) {
   fields.Number("temperature", options.temperature, 0.01, 10);
   fields.Integer("prototypes", options.prototypes, 1, 16);
   fields.Integer("noise_every", options.noise_every, 1, 100);
+  int task_seed = static_cast<int>(options.task_seed);
+  fields.Integer("task_seed", task_seed, 0, std::numeric_limits<int>::max());
+  options.task_seed = static_cast<std::uint64_t>(task_seed);
 }
 
 // The engine's name decides which of its constants are known.
