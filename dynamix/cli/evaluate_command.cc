@@ -1,9 +1,11 @@
 // dynamix evaluate: policies x scenario suite, as ratios of times to target with confidence
 // intervals.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -12,6 +14,7 @@
 #include "dynamix/cli/commands.h"
 #include "dynamix/cli/policy_spec.h"
 #include "dynamix/cli/progress.h"
+#include "dynamix/cli/report.h"
 #include "dynamix/cli/suite.h"
 #include "dynamix/cli/table.h"
 #include "dynamix/core/input_error.h"
@@ -28,6 +31,7 @@ struct EvaluateFlags {
   bool bounds = true;
   bool json = false;
   int threads = 2;
+  std::string report;
 };
 
 const std::vector<std::string> kBaselines = {
@@ -56,6 +60,16 @@ std::vector<PolicySpec> StaticSizes(const Task& task) {
   return specs;
 }
 
+// Fills `trace` while a job runs.
+WindowCallback Recorder(Trace& trace) {
+  return [&trace](const Round& round, const Arbitrator&, const Truth& truth) {
+    trace.seconds.push_back(truth.seconds);
+    trace.accuracy.push_back(truth.held_out_accuracy);
+    std::vector<int>& batches = trace.batches.emplace_back();
+    for (const RoundEntry& entry : round.entries) batches.push_back(entry.active ? entry.batch : 0);
+  };
+}
+
 JobResult BoundResult(const Bound& bound) {
   JobResult result;
   result.time_to_target_s = bound.time_to_target_s;
@@ -65,7 +79,8 @@ JobResult BoundResult(const Bound& bound) {
 }
 
 std::vector<JobResult> RunSuiteJob(const SuiteJob& job, const std::vector<PolicySpec>& policies,
-                                   const EvaluateFlags& flags, const MiniaturePools& pools) {
+                                   const EvaluateFlags& flags, const MiniaturePools& pools,
+                                   std::vector<Trace>* traces) {
   const Task task = MakeTask(job.scenario, job.workload, job.workers, job.seed, pools);
   std::vector<PolicySpec> all = policies;
   if (flags.all_static) {
@@ -76,8 +91,11 @@ std::vector<JobResult> RunSuiteJob(const SuiteJob& job, const std::vector<Policy
     const auto environment = task.MakeEnvironment();
     const auto policy = spec.make();
     Arbitrator arbitrator(*policy, spec.actions, Rng(job.seed));
-    results.push_back(
-        Named(RunJob(*environment, arbitrator, task.reference_seconds), job, spec.name));
+    Trace trace{.policy = spec.name};
+    const JobResult result =
+        RunJob(*environment, arbitrator, task.reference_seconds, Recorder(trace));
+    results.push_back(Named(result, job, spec.name));
+    if (traces != nullptr && traces->size() < policies.size()) traces->push_back(std::move(trace));
   }
   if (flags.bounds) {
     results.push_back(Named(BoundResult(BestConstantBatch(task)), job, "best_constant"));
@@ -87,13 +105,15 @@ std::vector<JobResult> RunSuiteJob(const SuiteJob& job, const std::vector<Policy
   return results;
 }
 
-std::vector<JobResult> RunSuite(const std::vector<SuiteJob>& jobs, const EvaluateFlags& flags) {
+// `traces`: of the first job, under the policies the user named.
+std::vector<JobResult> RunSuite(const std::vector<SuiteJob>& jobs, const EvaluateFlags& flags,
+                                std::vector<Trace>& traces) {
   const std::vector<PolicySpec> policies = FindPolicies(flags.policies);
   const MiniaturePools pools = LoadPools(jobs);
   Progress progress("evaluate", static_cast<long>(jobs.size()), flags.json);
   std::vector<std::vector<JobResult>> parts(jobs.size());
   ParallelFor(static_cast<int>(jobs.size()), flags.threads, [&](int i) {
-    parts[i] = RunSuiteJob(jobs[i], policies, flags, pools);
+    parts[i] = RunSuiteJob(jobs[i], policies, flags, pools, i == 0 ? &traces : nullptr);
     progress.Advance(1, jobs[i].scenario.name);
   });
   std::vector<JobResult> results;
@@ -115,7 +135,7 @@ std::vector<std::string> ShownPolicies(const std::vector<JobResult>& results) {
   return names;
 }
 
-void PrintScenarios(const std::vector<JobResult>& results) {
+std::string ScenariosText(const std::vector<JobResult>& results) {
   const std::vector<std::string> policies = ShownPolicies(results);
   std::vector<std::string> header = {"time / static's, by scenario"};
   header.insert(header.end(), policies.begin(), policies.end());
@@ -133,10 +153,10 @@ void PrintScenarios(const std::vector<JobResult>& results) {
     }
     table.Add(row);
   }
-  std::printf("%s\n", table.Text().c_str());
+  return table.Text() + "\n";
 }
 
-void PrintSummary(const std::string& title, const std::vector<JobResult>& results) {
+std::string SummaryText(const std::string& title, const std::vector<JobResult>& results) {
   std::vector<std::string> header = {title};
   for (const std::string& baseline : kBaselines) header.push_back("/ " + baseline);
   header.insert(header.end(), {"reached", "accuracy"});
@@ -159,7 +179,7 @@ void PrintSummary(const std::string& title, const std::vector<JobResult>& result
     row.push_back(Fixed(accuracy / static_cast<double>(own.size()), 4));
     table.Add(row);
   }
-  std::printf("%s\n", table.Text().c_str());
+  return table.Text() + "\n";
 }
 
 nlohmann::json ResultJson(const JobResult& r) {
@@ -188,28 +208,56 @@ void PrintJson(const std::vector<JobResult>& results) {
   std::printf("%s\n", nlohmann::json{{"results", list}, {"summary", summary}}.dump().c_str());
 }
 
-void Evaluate(const EvaluateFlags& flags) {
-  const std::vector<SuiteJob> jobs = ListJobs(flags.suite);
-  const std::vector<JobResult> results = RunSuite(jobs, flags);
-  if (flags.json) return PrintJson(results);
+constexpr const char* kLegend =
+    "Geometric means over jobs with 95 % intervals; below 1 is faster. A job that missed its "
+    "target\n"
+    "counts with its whole budget. best_static: the best static size in hindsight. best_constant: "
+    "the\n"
+    "best constant global batch in hindsight, with true balanced shares. clairvoyant: the best "
+    "schedule\n"
+    "found with full knowledge of the model and of future events.\n";
 
+std::string TablesText(const std::vector<SuiteJob>& jobs, const std::vector<JobResult>& results) {
   std::map<std::string, std::string> engine;
   for (const SuiteJob& job : jobs)
     engine[job.workload.name] = job.workload.is_quadratic() ? "quadratics" : "miniatures";
-  PrintScenarios(results);
-  for (const std::string& name : {std::string("quadratics"), std::string("miniatures")}) {
+  std::string text = ScenariosText(results);
+  for (const std::string name : {"quadratics", "miniatures"}) {
     const auto chosen =
         Where(results, [&](const JobResult& r) { return engine[r.workload] == name; });
-    if (!chosen.empty()) PrintSummary("time ratio, " + name, chosen);
+    if (!chosen.empty()) text += SummaryText("time ratio, " + name, chosen);
   }
-  std::printf(
-      "Geometric means over jobs with 95 %% intervals; below 1 is faster. A job that missed its "
-      "target "
-      "counts with its whole budget.\nbest_static: the best static size in hindsight. "
-      "best_constant: "
-      "the best constant global batch in hindsight, with true balanced shares.\nclairvoyant: the "
-      "best "
-      "schedule found with full knowledge of the model and of future events.\n");
+  return text + kLegend;
+}
+
+void WriteReport(const std::string& path, const SuiteJob& job, const std::string& table,
+                 std::vector<Trace> traces) {
+  const ReportPage page{.title = job.scenario.name + ", " + job.workload.name + ", " +
+                                 std::to_string(job.workers) + " workers",
+                        .description = job.scenario.description + " " + job.workload.description +
+                                       ". The charts show the first job of the table.",
+                        .table = table,
+                        .traces = std::move(traces)};
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder);
+  std::ofstream file(path);
+  file << RenderReport(page);
+  if (!file.flush()) throw std::runtime_error("cannot write the report " + path);
+}
+
+void Evaluate(const EvaluateFlags& flags) {
+  const std::vector<SuiteJob> jobs = ListJobs(flags.suite);
+  std::vector<Trace> traces;
+  const std::vector<JobResult> results = RunSuite(jobs, flags, traces);
+  const std::string text = TablesText(jobs, results);
+  if (flags.json) {
+    PrintJson(results);
+  } else {
+    std::printf("%s", text.c_str());
+  }
+  if (flags.report.empty()) return;
+  WriteReport(flags.report, jobs.front(), text, std::move(traces));
+  std::fprintf(stderr, "report: %s\n", flags.report.c_str());
 }
 
 }  // namespace
@@ -241,6 +289,7 @@ void AddEvaluateCommand(CLI::App& app) {
       ->capture_default_str();
   command->add_flag("!--no-static-sizes", flags->all_static, "do not run the other static sizes");
   command->add_flag("!--no-bounds", flags->bounds, "do not compute the hindsight bounds");
+  command->add_option("--report", flags->report, "write an HTML page with charts of the first job");
   command->add_flag("--json", flags->json, "one JSON object on stdout instead of tables");
   command->footer(
       "Example:\n  dynamix evaluate --policies static,balanced,default --suite held_out --workers "
