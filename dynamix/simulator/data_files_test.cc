@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <set>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,29 @@ TEST(DataFilesTest, HeldOutWorkloadsAreNamedByHeldOutScenariosOnly) {
     for (const std::string& name : LoadScenario(file.string()).workloads)
       EXPECT_EQ(name.starts_with("held_out/"), held_out) << file << " names " << name;
   }
+}
+
+// Every key of `text` must head a row of a table in docs/scenarios.md.
+void ExpectDocumented(const std::string& text, const std::string& document) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t end = line.find(" = ");
+    if (end == std::string::npos) continue;
+    EXPECT_NE(document.find("| `" + line.substr(0, end) + "` |"), std::string::npos) << line;
+  }
+}
+
+TEST(DataFilesTest, EveryKeyIsDocumented) {
+  std::ifstream file(kRoot / "docs" / "scenarios.md");
+  std::ostringstream document;
+  document << file.rdbuf();
+  Scenario scenario;
+  scenario.events.resize(1);
+  ExpectDocumented(FormatScenario(scenario), document.str());
+  Workload workload;
+  ExpectDocumented(FormatWorkload(workload), document.str());
+  workload.convergence = MiniatureOptions{};
+  ExpectDocumented(FormatWorkload(workload), document.str());
 }
 
 }  // namespace
