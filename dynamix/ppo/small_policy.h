@@ -12,7 +12,9 @@ inline ActorCritic SmallModel(int inputs, std::vector<int> hidden, std::uint64_t
                      .hidden = std::move(hidden),
                      .heads = {kActionCount}});
   Rng rng(seed);
-  for (float& weight : model.network.parameters()) weight = static_cast<float>(0.5 * rng.Normal());
+  model.network.Initialize(rng);
+  for (float& weight : model.network.parameters())
+    weight = weight * 2 + static_cast<float>(0.1 * rng.Normal());
   for (RunningMoments& column : model.actor_inputs.columns())
     column = {.count = 100, .mean = rng.Normal(), .variance = 0.5 + rng.Uniform()};
   const int off[] = {1};

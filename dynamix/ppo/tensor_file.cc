@@ -66,7 +66,7 @@ template <typename T>
 Result<Tensor> ReadTensor(const std::string& name, std::vector<std::int64_t> shape,
                           std::string_view bytes) {
   std::vector<T> values(bytes.size() / sizeof(T));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
   if constexpr (std::is_floating_point_v<T>) {
     for (const T value : values)
       if (!std::isfinite(value)) return Error{"tensor '" + name + "' holds a non-finite number"};
