@@ -123,7 +123,8 @@ Skeleton Load(bool with_iterators, int* error_number) {
 
 Link AttachIterator(const bpf_program* program, int map_file) {
   bpf_iter_link_info info{};
-  LIBBPF_OPTS(bpf_iter_attach_opts, options);
+  bpf_iter_attach_opts options{};
+  options.sz = sizeof options;
   if (map_file >= 0) {
     info.map.map_fd = static_cast<__u32>(map_file);
     options.link_info = &info;

@@ -132,15 +132,12 @@ TEST(HostMeterTest, CpuTimeOfAProcessTreeIsWhatTheProcessesUsed) {
 }
 
 TEST(HostMeterTest, ALimitOfTheProcessIsTheNearestMemoryLimit) {
-  Child child({}, [](test::Channel& test) {
-    rlimit limit{};
-    getrlimit(RLIMIT_DATA, &limit);
-    limit.rlim_cur = 100;  // less than the process has: nearer than any other
-    setrlimit(RLIMIT_DATA, &limit);
-    HostMeter meter(Target{}, {}, 0);
-    test.Send(meter.ReadWindow(1).memory_limit_bytes);
-  });
-  EXPECT_EQ(child.channel().Receive<double>(), 100);
+  Child child({}, [](test::Channel& test) { test.Receive<bool>(); });
+  const rlimit limit{100, 100};  // less than the process has: nearer than any other
+  ASSERT_EQ(prlimit(child.pid(), RLIMIT_DATA, &limit, nullptr), 0);
+  const Target target{.pid = child.pid()};
+  HostMeter meter(target, {}, 0);
+  EXPECT_EQ(meter.ReadWindow(1).memory_limit_bytes, 100);
 }
 
 TEST(HostMeterTest, TheNearestLimitHasTheGreatestShareInUse) {
