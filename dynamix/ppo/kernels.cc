@@ -80,8 +80,8 @@ DYNAMIX_INLINE void Multiply(const T* w, std::ptrdiff_t out_stride, std::ptrdiff
 
 // Sixteen vectors of sixteen lanes to the vector of their sixteen lane sums, in v[0]: four rounds
 // of adding neighbouring lanes of two vectors into one.
-template <typename Vector>
-DYNAMIX_INLINE void FoldSixteen(Vector* v) {
+template <typename T>
+DYNAMIX_INLINE void FoldSixteen(typename Lanes<T>::Vector* v) {
   for (int count = 8; count > 0; count /= 2)
     for (int k = 0; k < count; ++k)
       v[k] = __builtin_shufflevector(v[2 * k], v[2 * k + 1], 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20,
@@ -109,7 +109,7 @@ DYNAMIX_INLINE void GradientTile(const T* x, std::ptrdiff_t x_block, const T* dy
     }
   }
   if constexpr (kOut * kIn == 16 && kLanes == 16) {
-    FoldSixteen(&sum[0][0]);
+    FoldSixteen<T>(&sum[0][0]);
     for (int o = 0; o < kOut; ++o)
       for (int i = 0; i < kIn; ++i) dw[o * dw_stride + i] += sum[0][0][o * kIn + i];
   } else {
