@@ -111,7 +111,7 @@ struct Monitor::State {
       else
         Say("device metrics: none (" + opened.error() + ")");
     }
-    if (options.drop_capabilities) {
+    if (options.drop_capabilities && tier() == NetworkTier::kEbpf) {
       if (Status dropped = DropCapabilities(); !dropped.ok())
         Say("capabilities are kept: " + dropped.error());
     }

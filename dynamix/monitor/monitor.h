@@ -34,8 +34,8 @@ struct MonitorOptions {
   // GPU of the worker as NVML counts; -1 for none. Its memory then bounds the worker too.
   int device = -1;
   std::string device_library = "libnvidia-ml.so.1";
-  // Give up all capabilities of the calling thread once the source is open. Off by default, as the
-  // monitor is a guest in the training process.
+  // Give up all capabilities of the calling thread once eBPF is attached (the other tiers use what
+  // the process may do at each read). Off by default: the monitor is a guest in the training process.
   bool drop_capabilities = false;
   // Hears which tier was taken and why, and of each degradation: one sentence, once.
   std::function<void(const std::string&)> say;

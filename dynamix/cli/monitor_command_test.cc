@@ -1,0 +1,94 @@
+#include "dynamix/cli/monitor_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "dynamix/core/input_error.h"
+#include "dynamix/monitor/testdata/test_network.h"
+
+namespace dynamix {
+namespace {
+
+using testing::HasSubstr;
+
+std::string Command(const std::string& arguments) {
+  CLI::App app;
+  AddMonitorCommand(app);
+  spdlog::set_level(spdlog::level::off);  // goes to stdout unless main.cc moves it
+  testing::internal::CaptureStdout();
+  try {
+    app.parse("monitor " + arguments);
+  } catch (...) {
+    testing::internal::GetCapturedStdout();
+    throw;
+  }
+  return testing::internal::GetCapturedStdout();
+}
+
+TEST(MonitorCommandTest, WatchesAProcess) {
+  const auto line = nlohmann::json::parse(
+      Command("--pid " + std::to_string(getpid()) + " --once --json --interval 0.1"));
+  EXPECT_EQ(line["worker"], "pid " + std::to_string(getpid()));
+  EXPECT_GE(line["seconds"], 0.1);
+  EXPECT_GT(line["host"]["memory_limit_bytes"], 0);
+  EXPECT_TRUE(line["device"]["use"].is_null());
+  EXPECT_THAT(Command("--pid " + std::to_string(getpid()) + " --once --interval 0.1"),
+              HasSubstr("sent Mbit/s"));
+}
+
+TEST(MonitorCommandTest, ShowsOneRowPerWorkerOfAJob) {
+  if (auto reason = test::CannotMakeNamespaces()) GTEST_SKIP() << *reason;
+  const std::string job = test::UniqueName();
+  auto first = Cgroup::Create(job + "/rank-0"), second = Cgroup::Create(job + "/rank-1");
+  ASSERT_TRUE(first.ok() && second.ok());
+  const std::string table = Command("--job " + job + " --once --interval 0.1");
+  EXPECT_THAT(table, HasSubstr("rank-0"));
+  EXPECT_THAT(table, HasSubstr("rank-1"));
+  const std::string lines = Command("--cgroup " + first.value().path() +
+                                    " --once --json --interval 0.1 --tier inet_diag");
+  EXPECT_EQ(nlohmann::json::parse(lines)["tier"], "inet_diag");
+}
+
+TEST(MonitorCommandTest, EndsWithTheJob) {
+  if (auto reason = test::CannotMakeNamespaces()) GTEST_SKIP() << *reason;
+  auto cgroup = Cgroup::Create(test::UniqueName());
+  ASSERT_TRUE(cgroup.ok());
+  const std::string path = cgroup.value().path();
+  test::Child remover({}, [&](test::Channel&) {
+    usleep(300000);
+    rmdir(path.c_str());
+  });
+  EXPECT_THAT(Command("--cgroup " + path + " --interval 0.1 --json --tier inet_diag"),
+              HasSubstr("\"worker\""));
+}
+
+TEST(MonitorCommandTest, GivesUpItsCapabilitiesOnceAttached) {
+  if (auto reason = test::CannotLoadEbpf()) GTEST_SKIP() << *reason;
+  const Cgroup cgroup = test::MakeCgroup();
+  test::Child child({}, [&](test::Channel& test) {
+    Command("--cgroup " + cgroup.path() + " --once --interval 0.1");
+    std::ifstream status("/proc/thread-self/status");
+    const std::string text(std::istreambuf_iterator<char>(status), {});
+    test.Send(text.find("CapEff:\t0000000000000000") != std::string::npos);
+  });
+  EXPECT_TRUE(child.channel().Receive<bool>());
+}
+
+TEST(MonitorCommandTest, NamesTheFlagThatIsWrong) {
+  EXPECT_THROW(Command("--once"), InputError);
+  EXPECT_THROW(Command("--pid 1 --job x"), InputError);
+  EXPECT_THROW(Command("--job not-there"), InputError);
+  EXPECT_THROW(Command("--cgroup /nowhere"), InputError);
+  EXPECT_THROW(Command("--pid 4194304"), InputError);
+  EXPECT_THROW(Command("--job ../x"), InputError);
+  EXPECT_THROW(Command("--pid 1 --interval 0"), CLI::ValidationError);
+}
+
+}  // namespace
+}  // namespace dynamix
