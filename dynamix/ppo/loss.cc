@@ -139,29 +139,15 @@ void LossPass<T>::PolicyBlock(const NetworkShape& shape, const Samples<T>& sampl
   T* entropy = &entropies_[static_cast<std::size_t>(block) * kBlockRows];
   MaskedLogProbs(shape, samples.masks, rows, log_p);
   Exp(log_p, probabilities_.data(), probabilities_.size());
-
-  T log_ratio[kBlockRows] = {}, ratio[kBlockRows], g[kBlockRows] = {}, h[kBlockRows] = {};
   for (std::size_t r = 0; r < rows.size(); ++r) {
     chosen[r] = 0;
     for (int head = 0, first = 0; head < heads; first += shape.heads[head++])
       chosen[r] += log_p[(first + samples.actions[rows[r] * heads + head]) * kBlockRows + r];
-    log_ratio[r] = chosen[r] - samples.log_probs[rows[r]];
   }
-  Exp(log_ratio, ratio, kBlockRows);
-  const T low = T(1 - options.clip), high = T(1 + options.clip);
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    const T a = T((samples.advantages[rows[r]] - advantage_mean_) * advantage_scale_);
-    const T plain = -a * ratio[r], clipped = -a * std::clamp(ratio[r], low, high);
-    sums.policy += std::max(plain, clipped);
-    // Where the clipped term is the larger one it is constant in the parameters.
-    g[r] = plain >= clipped ? plain * T(row_weight_) : T(0);
-    h[r] = T(-options.entropy_coefficient * row_weight_);
-    sums.k1 -= log_ratio[r];
-    sums.k3 += (ratio[r] - 1) - log_ratio[r];
-    const double error = std::abs(ratio[r] - 1);
-    sums.clip_fraction += error > options.clip ? 1 : 0;
-    sums.ratio_error = std::max(sums.ratio_error, error);
-  }
+  T g[kBlockRows] = {}, h[kBlockRows] = {};
+  std::fill_n(h, rows.size(), T(-options.entropy_coefficient * row_weight_));
+  Surrogate(samples, rows, options, chosen, g, sums);
+
   std::fill_n(entropy, kBlockRows, T(0));
   for (int head = 0, first = 0; head < heads; first += shape.heads[head++]) {
     T part[kBlockRows];
@@ -173,6 +159,29 @@ void LossPass<T>::PolicyBlock(const NetworkShape& shape, const Samples<T>& sampl
     }
   }
   for (std::size_t r = 0; r < rows.size(); ++r) sums.entropy += entropy[r];
+}
+
+template <typename T>
+void LossPass<T>::Surrogate(const Samples<T>& samples, std::span<const int> rows,
+                            const LossOptions& options, const T* log_probs, T* g,
+                            LossParts& sums) const {
+  T log_ratio[kBlockRows] = {}, ratio[kBlockRows];
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    log_ratio[r] = log_probs[r] - samples.log_probs[rows[r]];
+  Exp(log_ratio, ratio, kBlockRows);
+  const T low = T(1 - options.clip), high = T(1 + options.clip);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const T a = T((samples.advantages[rows[r]] - advantage_mean_) * advantage_scale_);
+    const T plain = -a * ratio[r], clipped = -a * std::clamp(ratio[r], low, high);
+    sums.policy += std::max(plain, clipped);
+    // Where the clipped term is the larger one it is constant in the parameters.
+    g[r] = plain >= clipped ? plain * T(row_weight_) : T(0);
+    sums.k1 -= log_ratio[r];
+    sums.k3 += (ratio[r] - 1) - log_ratio[r];
+    const double error = std::abs(ratio[r] - 1);
+    sums.clip_fraction += error > options.clip ? 1 : 0;
+    sums.ratio_error = std::max(sums.ratio_error, error);
+  }
 }
 
 template <typename T>

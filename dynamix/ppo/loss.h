@@ -73,6 +73,10 @@ class LossPass {
              const LossOptions& options, std::span<T> gradient, LossParts& sums);
   void PolicyBlock(const NetworkShape& shape, const Samples<T>& samples, std::span<const int> rows,
                    const LossOptions& options, int block, LossParts& sums);
+  // The clipped surrogate of one block: its part of the sums, and g, the derivative by each
+  // log-probability.
+  void Surrogate(const Samples<T>& samples, std::span<const int> rows, const LossOptions& options,
+                 const T* log_probs, T* g, LossParts& sums) const;
   void ValueRows(const Samples<T>& samples, std::span<const int> rows, const LossOptions& options,
                  const T* outputs, LossParts& sums);
 
