@@ -16,7 +16,9 @@
 //                     15 % bandwidth x [0.05, 0.6], 10 % loss + [0.002, 0.05], 8 % leave, 7 % join
 //   reports           late: 70 % never, else up to 5 %; network tier: 70 % eBPF, else any
 //   quadratics        curvature decay [1.4, 2.4] [[1.2, 2.8]], loss decay [-0.3, 1.2],
-//                     noise scale [5, 1000] [[2, 4000]] log, noise floor [0.01, 1] log
+//                     noise scale [5, 1000] [[2, 4000]] log, noise floor [0.01, 1] log, noise
+//                     dimensions [5, 200] log: noise scales and the variability of gradient norms
+//                     then look as those of miniatures do
 //   their optimizer   75 % SGD with momentum 0, 0.5, 0.9 or 0.95, 25 % Adam; any rule, any
 //                     schedule; base batch [16, 1024] log, at least 4 per worker; rate [0.2, 1]
 //                     log of FairRate
@@ -99,7 +101,7 @@ class TaskDrawer {
     quadratic.initial_loss = rng_.Uniform(0.7, 4.6);
     quadratic.noise_scale = rng_.LogUniform(Wider(5, 2), Wider(1000, 4000));
     quadratic.noise_floor = rng_.LogUniform(0.01, 1);
-    quadratic.noise_dimensions = rng_.LogUniform(30, 3000);
+    quadratic.noise_dimensions = rng_.LogUniform(5, 200);
     quadratic.irreducible_loss = quadratic.initial_loss * rng_.LogUniform(0.005, 0.3);
     quadratic.held_out_gap = quadratic.initial_loss * rng_.LogUniform(0.005, 0.2);
     quadratic.best_accuracy = rng_.Uniform(0.6, 0.99);

@@ -30,9 +30,9 @@ struct QuadraticOptions {
   double noise_scale = 60;   // tr(C) / |G|^2 at the start, in samples, (0, 1e9]
   double noise_floor = 0.1;  // part of the gradient covariance that stays when the excess loss is
                              // gone, [0, 1]; 1: constant covariance, as in the paper
-  double noise_dimensions = 100;  // tr(C)^2 / tr(C^2) of the measured gradients, [1, 1e9]: real
-                                  // ones have more directions than the model; only sets how noisy
-                                  // estimates of gradient norms and noise scale are
+  double noise_dimensions = 25;  // tr(C)^2 / tr(C^2) of the measured gradients, [1, 1e9]: how noisy
+                                 // estimates of gradient norms and noise scale are, nothing else;
+                                 // about 25 looks like miniatures do
   double irreducible_loss = 0.1;  // training loss at the minimum, [0, 1e6]
   double held_out_gap = 0.1;      // held-out minus training loss at the minimum, [0, 1e6]
   double chance_accuracy = 0.1;   // accuracy at the initial loss, [0, 1)

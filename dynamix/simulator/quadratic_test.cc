@@ -141,7 +141,7 @@ TEST(QuadraticTest, TheMeasuredNoiseScaleIsNearTheTruth) {
   double ratio = 0;
   constexpr int kWindows = 40;
   for (int window = 0; window < kWindows; ++window) {
-    const TrainingReport report = model.Run({32, 64, 16, 16}, 20);
+    const TrainingReport report = model.Run({256, 512, 128, 128}, 20);
     ratio += std::log(report.noise_scale / model.TrueNoiseScale()) / kWindows;
   }
   EXPECT_NEAR(ratio, 0, 0.15);
