@@ -8,6 +8,7 @@
 
 #include "dynamix/ppo/adam.h"
 #include "dynamix/ppo/advantage.h"
+#include "dynamix/ppo/kernels.h"
 #include "dynamix/ppo/loss.h"
 #include "dynamix/ppo/network.h"
 #include "dynamix/ppo/normalizer.h"
@@ -113,6 +114,19 @@ void ExpectLosses(bool masked, double tolerance) {
   c.options.value_clip = 0;
   const LossParts plain = pass.Compute(c.network, c.Get(masked), c.indices, c.options, gradient);
   EXPECT_NEAR(plain.value, want["vl_unclipped"].get<double>(), tolerance);
+}
+
+TEST(GoldenTest, TheFirstHeadsLogProbabilitiesAgree) {
+  for (const bool masked : {false, true}) {
+    Case<double> c;
+    TowerPass<double> policy(c.network.policy(), 1);
+    GatherRows<double>(c.rows, kInputs, c.indices, policy.input());
+    double* log_p = policy.Forward(c.network.parameters(), 1);
+    MaskedLogProbs<double>(c.network.shape(), c.Get(masked).masks, c.indices, log_p);
+    const auto& want = Golden()[masked ? "masked" : "plain"]["logp_head0"];
+    for (int i = 0; i < kRows; ++i)
+      EXPECT_NEAR(log_p[c.actions[i * 2] * kBlockRows + i], want[i].get<double>(), 1e-9);
+  }
 }
 
 TEST(GoldenTest, LossesAgreeWithPyTorchInFloat64) {
