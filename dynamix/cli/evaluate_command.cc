@@ -32,6 +32,7 @@ struct EvaluateFlags {
   bool json = false;
   int threads = 2;
   std::string report;
+  std::string record;
 };
 
 const std::vector<std::string> kBaselines = {
@@ -60,14 +61,42 @@ std::vector<PolicySpec> StaticSizes(const Task& task) {
   return specs;
 }
 
-// Fills `trace` while a job runs.
-WindowCallback Recorder(Trace& trace) {
-  return [&trace](const Round& round, const Arbitrator&, const Truth& truth) {
+// One line of rounds.jsonl: what was seen, what was decided.
+nlohmann::json RoundJson(const Round& round, const Arbitrator& arbitrator, const Truth& truth) {
+  nlohmann::json line = {{"round", round.index},
+                         {"seconds", truth.seconds},
+                         {"accuracy", truth.held_out_accuracy},
+                         {"loss", truth.held_out_loss},
+                         {"team_state", arbitrator.states().team}};
+  for (const RoundEntry& entry : round.entries)
+    line["batches"].push_back(entry.active ? entry.batch : 0);
+  if (const auto* actions = std::get_if<Actions>(&arbitrator.decisions())) {
+    line["team_action"] = actions->team;
+    line["local_actions"] = actions->local;
+  }
+  return line;
+}
+
+// Fills `trace`, and `lines` if there is a folder to record to, while a job runs.
+WindowCallback Recorder(Trace& trace, bool record, std::string& lines) {
+  return [&trace, record, &lines](const Round& round, const Arbitrator& arbitrator,
+                                  const Truth& truth) {
+    if (record) lines += RoundJson(round, arbitrator, truth).dump() + "\n";
     trace.seconds.push_back(truth.seconds);
     trace.accuracy.push_back(truth.held_out_accuracy);
     std::vector<int>& batches = trace.batches.emplace_back();
     for (const RoundEntry& entry : round.entries) batches.push_back(entry.active ? entry.batch : 0);
   };
+}
+
+void WriteRounds(const std::string& folder, const SuiteJob& job, const std::string& policy,
+                 const std::string& lines) {
+  std::string name = job.scenario.name + "-" + job.workload.name + "-" +
+                     std::to_string(job.workers) + "-" + std::to_string(job.seed) + "-" + policy;
+  std::replace(name.begin(), name.end(), '/', '_');
+  const std::filesystem::path own = std::filesystem::path(folder) / name;
+  std::filesystem::create_directories(own);
+  std::ofstream(own / "rounds.jsonl") << lines;
 }
 
 JobResult BoundResult(const Bound& bound) {
@@ -92,8 +121,10 @@ std::vector<JobResult> RunSuiteJob(const SuiteJob& job, const std::vector<Policy
     const auto policy = spec.make();
     Arbitrator arbitrator(*policy, spec.actions, Rng(job.seed));
     Trace trace{.policy = spec.name};
-    const JobResult result =
-        RunJob(*environment, arbitrator, task.reference_seconds, Recorder(trace));
+    std::string lines;
+    const JobResult result = RunJob(*environment, arbitrator, task.reference_seconds,
+                                    Recorder(trace, !flags.record.empty(), lines));
+    if (!flags.record.empty()) WriteRounds(flags.record, job, spec.name, lines);
     results.push_back(Named(result, job, spec.name));
     if (traces != nullptr && traces->size() < policies.size()) traces->push_back(std::move(trace));
   }
@@ -289,6 +320,8 @@ void AddEvaluateCommand(CLI::App& app) {
       ->capture_default_str();
   command->add_flag("!--no-static-sizes", flags->all_static, "do not run the other static sizes");
   command->add_flag("!--no-bounds", flags->bounds, "do not compute the hindsight bounds");
+  command->add_option("--record", flags->record,
+                      "write FOLDER/<job>-<policy>/rounds.jsonl, a line per round");
   command->add_option("--report", flags->report, "write an HTML page with charts of the first job");
   command->add_flag("--json", flags->json, "one JSON object on stdout instead of tables");
   command->footer(

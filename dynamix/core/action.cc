@@ -32,11 +32,12 @@ std::vector<double> Wanted(const Round& round, const std::vector<double>& shares
   const double target =
       std::clamp(Adjust(options.kind, team_action, round.GlobalBatch(), round.ActiveCount()),
                  bounds.lowest, bounds.highest);
-  std::vector<double> wanted = SplitGlobalBatch(round, target, weights);
-  if (!options.local) return wanted;
-  for (std::size_t i = 0; i < wanted.size(); ++i)
-    wanted[i] = Adjust(options.kind, actions.local[i], wanted[i]);
-  return wanted;
+  const std::vector<double> base = SplitGlobalBatch(round, target, weights);
+  if (!options.local) return base;
+  std::vector<double> adjusted = base;
+  for (std::size_t i = 0; i < adjusted.size(); ++i)
+    adjusted[i] = std::max(0.0, Adjust(options.kind, actions.local[i], base[i]));
+  return options.team ? SplitGlobalBatch(round, target, adjusted) : adjusted;
 }
 
 }  // namespace

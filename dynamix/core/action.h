@@ -6,9 +6,13 @@
 //
 // Apply, for actions a (team) and a_i (local), with shares s_i measured by the encoder:
 //   B'   = a(sum_i b_i), inside [sum lowest, sum highest]        B' = B when the team head is off
-//   w_i  = s_i * B' water-filled inside the bounds               base = share
-//        = b_i * B' / B                                          base = current
-//   b_i' = ClampBatch(a_i(w_i))
+//   w_i  = B' split in proportion to s_i                         base = share
+//        = B' split in proportion to b_i                         base = current
+//   b_i' = B' split in proportion to a_i(w_i)                    both heads on
+//        = a_i(w_i)                                              team head off
+// every split inside the bounds (water filling), then ClampBatch. With both heads on, the team head
+// alone moves the global batch and local actions move shares: otherwise workers that dodge the
+// blame of being slowest all shrink, and the global batch drifts down (measured: docs/learning.md).
 // The published per-worker system is {team off, local on, base current, additive}.
 #pragma once
 

@@ -100,7 +100,7 @@ TEST(ActionTest, HoldingOnTheCurrentBaseChangesNothing) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(sizes[i], round.entries[i].batch);
 }
 
-TEST(ActionTest, ATeamActionScalesTheGlobalBatchAndALocalOneOnlyItsWorker) {
+TEST(ActionTest, ATeamActionScalesTheGlobalBatchAndALocalOneMovesShares) {
   Rng rng(4);
   Round round = SampleRound(rng, 2);
   for (RoundEntry& entry : round.entries) entry.batch = 100;
@@ -109,7 +109,11 @@ TEST(ActionTest, ATeamActionScalesTheGlobalBatchAndALocalOneOnlyItsWorker) {
   EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, {}), (std::vector<int>{150, 150}));
   actions = Hold(2);
   actions.local[1] = 3;
-  EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, {}), (std::vector<int>{100, 113}));
+  EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, {}), (std::vector<int>{94, 106}));
+  actions.local[0] = 3;
+  EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, {}), (std::vector<int>{100, 100}));
+  const ActionOptions alone{.base = LocalBase::kCurrent, .team = false};
+  EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, alone), (std::vector<int>{113, 113}));
 }
 
 TEST(ActionTest, MasksForbidWhatCannotMove) {

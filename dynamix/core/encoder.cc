@@ -158,7 +158,7 @@ States Encoder::Encode(const Round& round) {
 
   std::array<double, kGlobalFeatureCount> global;
   global.fill(kMissing);
-  global[kNoiseToBatch] = Log2Ratio(mean_training(&TrainingReport::noise_scale), global_batch);
+  if (global_batch > 0) global[kNoiseToBatch] = job_.log_noise - std::log2(global_batch);
   global[kAccuracy] = mean_training(&TrainingReport::accuracy);
   global[kAccuracyGain] = job_.accuracy_gain;
   global[kAccuracySpread] = mean_training(&TrainingReport::accuracy_spread);
@@ -240,6 +240,9 @@ void Encoder::RememberTraining(const Round& round) {
     job_.loss_fall = Smooth(job_.loss_fall, job_.loss - loss, kTrainingWeight);
   }
   job_.loss = loss;
+  const double noise = MeanOver(round, [](const Report& r) { return r.training.noise_scale; });
+  job_.log_noise =
+      Smooth(job_.log_noise, Positive(noise) ? std::log2(noise) : kMissing, kTrainingWeight);
   const double promised = MeanOver(round, [](const Report& r) {
     const TrainingReport& t = r.training;
     return r.iterations * t.learning_rate * t.gradient_norm * t.gradient_norm;

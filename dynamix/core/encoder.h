@@ -41,6 +41,7 @@ class Encoder {
     double loss = kMissing;        // smoothed
     double loss_slope = kMissing;  // smoothed relative fall per window
     double loss_fall = kMissing;   // smoothed fall per window
+    double log_noise = kMissing;   // smoothed log2 of the noise scale
     double promised = kMissing;    // smoothed iterations x learning rate x squared gradient norm
     double accuracy = kMissing;    // smoothed
     double accuracy_gain = kMissing;

@@ -30,7 +30,7 @@ constexpr std::array<Feature, kLocalFeatureCount> kLocalFeatures = {{
 }};
 
 constexpr std::array<Feature, kGlobalFeatureCount> kGlobalFeatures = {{
-  {"noise_to_batch",       "log2",  -12, 12,  kStatistics, false, "gradient noise scale over the global batch"},
+  {"noise_to_batch",       "log2",  -12, 12,  kStatistics, false, "smoothed gradient noise scale over the global batch"},
   {"accuracy",             "share",   0, 1,   kStatistics, false, "training accuracy of the window"},
   {"accuracy_gain",        "share", -0.2, 0.2, kStatistics, false, "smoothed gain of accuracy per window"},
   {"accuracy_spread",      "share",   0, 0.5, kStatistics, false, "deviation of accuracy inside the window"},
