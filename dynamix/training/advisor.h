@@ -1,0 +1,40 @@
+// Advisor: where a worker's next batch size comes from. Two implementations: in this process
+// (in_process_advisor.h) and the RPC client of an arbitrator.
+//
+// The worker hands over its side of the round after every window and asks for the answer in every
+// iteration. Advice is advice: the worker clamps it to its bounds, all ranks take theirs in the
+// same iteration, and without an answer the worker keeps its batch. One thread per object.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "dynamix/core/result.h"
+#include "dynamix/core/round.h"
+
+namespace dynamix {
+
+// The answer to the last window.
+struct Answer {
+  // False while an answer may still come: the ranks switch when all are ready. An advisor stops
+  // hoping after a while and is then ready without a batch.
+  bool ready = true;
+  std::optional<int> batch;  // advised; empty: keep the batch
+};
+
+class Advisor {
+ public:
+  virtual ~Advisor() = default;
+  // `entry` is this worker's part of round `index`, with its report. May wait for the job's own
+  // ranks, which all submit in the same iteration; never for anybody else. An Error says that the
+  // ranks are lost.
+  virtual Status Submit(std::int64_t index, const RoundEntry& entry) = 0;
+  virtual Answer Poll() = 0;
+
+  // Everything the advice to come depends on, for checkpoints; empty when that lives elsewhere.
+  virtual std::string Save() const = 0;
+  // Throws InputError when `state` is not what Save returned.
+  virtual void Restore(const std::string& state) = 0;
+};
+
+}  // namespace dynamix

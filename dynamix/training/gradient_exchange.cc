@@ -1,0 +1,145 @@
+#include "dynamix/training/gradient_exchange.h"
+
+#include <torch/torch.h>
+
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/comm.hpp>
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+#include <utility>
+
+#include "dynamix/core/check.h"
+#include "dynamix/training/parameters.h"
+#include "dynamix/training/worker_group.h"
+
+namespace dynamix {
+namespace {
+
+using Future = c10::intrusive_ptr<c10::ivalue::Future>;
+
+// The stamp outlives the exchange when a late collective completes after a failure: shared with it.
+using Stamp = std::shared_ptr<Clock::time_point>;
+
+double SquaredNorm(const at::Tensor& flat) { return at::dot(flat, flat).item<double>(); }
+
+}  // namespace
+
+struct GradientExchange::State {
+  struct Hook;
+
+  State(WorkerGroup& all, Parameters& own, std::size_t length)
+      : parameters(own),
+        tail(at::zeros({static_cast<std::int64_t>(length)}, at::kDouble)),
+        together(std::make_shared<Clock::time_point>()) {
+    if (all.process_group() != nullptr)
+      group = c10::intrusive_ptr<c10d::ProcessGroup>::reclaim_copy(all.process_group());
+  }
+
+  // Sends a complete bucket; before the last one, the tail.
+  Future Send(std::size_t bucket, at::Tensor& buffer);
+  void Ready();
+
+  Parameters& parameters;
+  c10::intrusive_ptr<c10d::ProcessGroup> group;
+  std::unique_ptr<c10d::Reducer> reducer;
+  at::Tensor tail;
+  c10::intrusive_ptr<c10d::Work> tail_work;
+  OnReady on_ready;
+  double squared_norm = 0;
+  bool sending = false;
+  Clock::time_point ready;
+  Stamp together;
+};
+
+// c10d::Reducer calls it for each bucket, in order, as backward completes them.
+struct GradientExchange::State::Hook : c10d::CommHookInterface {
+  // Borrowed from the exchange, which owns the reducer and so the hook.
+  explicit Hook(State& owner) : state(owner) {}
+  Future runHook(c10d::GradBucket& bucket) override {
+    return state.Send(bucket.getIndex(), bucket.getBufferRef());
+  }
+  at::Tensor parseHookResult(const c10::IValue& result) override {
+    return result.toTensorVector()[0];
+  }
+  State& state;
+};
+
+void GradientExchange::State::Ready() {
+  on_ready(squared_norm);
+  ready = *together = Clock::now();
+}
+
+Future GradientExchange::State::Send(std::size_t bucket, at::Tensor& buffer) {
+  sending = true;
+  squared_norm += SquaredNorm(buffer);
+  if (bucket + 1 == parameters.buckets().size()) {
+    Ready();
+    std::vector<at::Tensor> tails = {tail};
+    tail_work = group->allreduce(tails);
+    tail_work->getFuture()->addCallback(
+        [stamp = together](c10::ivalue::Future&) { *stamp = Clock::now(); });
+  }
+  std::vector<at::Tensor> buffers = {buffer};
+  return group->allreduce(buffers)->getFuture();
+}
+
+GradientExchange::GradientExchange(WorkerGroup& group, Parameters& parameters, std::size_t tail)
+    : state_(std::make_unique<State>(group, parameters, tail)) {
+  if (!state_->group) return;
+  const std::size_t tensors = parameters.tensors().size();
+  state_->reducer = std::make_unique<c10d::Reducer>(
+      parameters.tensors(), parameters.buckets(),
+      std::vector<std::size_t>(parameters.buckets().size(), Parameters::kBucketBytes),
+      state_->group, std::vector<bool>(tensors, false), Parameters::kBucketBytes,
+      /*find_unused_parameters=*/false, /*gradient_as_bucket_view=*/true,
+      std::unordered_map<std::size_t, std::string>(), Parameters::kBucketBytes);
+  state_->reducer->register_comm_hook(std::make_unique<State::Hook>(*state_));
+  std::vector<at::Tensor> buffers;
+  for (const c10d::GradBucket& bucket :
+       state_->reducer->get_grad_buckets(/*return_zero_tensors=*/false))
+    buffers.push_back(bucket.getBuffer());
+  parameters.SetGradients(buffers);
+  parameters.ZeroGradients();
+}
+
+GradientExchange::~GradientExchange() = default;
+
+std::span<double> GradientExchange::tail() {
+  return {state_->tail.data_ptr<double>(), static_cast<std::size_t>(state_->tail.numel())};
+}
+
+bool GradientExchange::sending() const { return state_->sending; }
+
+void GradientExchange::Arm(const at::Tensor& loss, OnReady on_ready) {
+  state_->squared_norm = 0;
+  state_->on_ready = std::move(on_ready);
+  if (state_->reducer) state_->reducer->prepare_for_backward({loss});
+}
+
+void GradientExchange::ExchangeNow(const OnReady& on_ready) {
+  state_->squared_norm = 0;
+  state_->on_ready = on_ready;
+  if (!state_->group) return;
+  std::vector<Future> futures;
+  for (std::size_t bucket = 0; bucket < state_->parameters.buckets().size(); ++bucket) {
+    at::Tensor buffer = state_->parameters.gradients()[bucket];
+    futures.push_back(state_->Send(bucket, buffer));
+  }
+  for (const Future& future : futures) future->waitAndThrow();
+}
+
+ExchangeTimes GradientExchange::Finish() {
+  DYNAMIX_CHECK(state_->on_ready != nullptr, "Arm or ExchangeNow comes before Finish");
+  if (state_->group) {
+    DYNAMIX_CHECK(state_->tail_work, "every bucket was sent");
+    state_->tail_work->wait();
+    state_->tail_work.reset();
+  } else {
+    state_->squared_norm = state_->parameters.SquaredGradientNorm();
+    state_->Ready();
+  }
+  state_->on_ready = nullptr;
+  state_->sending = false;
+  return {state_->ready, *state_->together, Clock::now()};
+}
+
+}  // namespace dynamix

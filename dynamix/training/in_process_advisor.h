@@ -1,0 +1,51 @@
+// InProcessAdvisor: the arbitrator's loop inside rank 0. Reports are gathered from all ranks after
+// each window, rank 0 decides, every rank gets its batch.
+//
+// `Decide` must be a function of the rounds it has seen since it was made (Arbitrator::Step is): a
+// checkpoint holds the rounds, and restoring replays them. One thread per object.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "dynamix/core/learning_rate.h"
+#include "dynamix/training/advisor.h"
+#include "dynamix/training/worker_group.h"
+
+namespace dynamix {
+
+// The local batches for the next window, one per worker; called on rank 0 only.
+using Decide = std::function<std::vector<int>(const Round&)>;
+// Told of each round and what was decided, on rank 0, but not while replaying.
+using OnRound = std::function<void(const Round&, const std::vector<int>& sizes)>;
+
+class InProcessAdvisor : public Advisor {
+ public:
+  // `group` is borrowed: it belongs to the job and outlives its advisor. `rule` and
+  // `base_learning_rate` are those of the job's optimizer.
+  InProcessAdvisor(WorkerGroup& group, LearningRateRule rule, double base_learning_rate,
+                   Decide decide, OnRound on_round = {});
+
+  Status Submit(std::int64_t index, const RoundEntry& entry) override;
+  Answer Poll() override;
+  std::string Save() const override;
+  void Restore(const std::string& state) override;
+
+ private:
+  Round MakeRound(std::int64_t index, const std::vector<double>& packed) const;
+
+  WorkerGroup& group_;
+  LearningRateRule rule_;
+  double base_learning_rate_;
+  Decide decide_;
+  OnRound on_round_;
+  std::vector<double> history_;  // rank 0: packed rounds, one after another
+  std::optional<int> batch_;
+};
+
+// One worker's part of a round as numbers, for the gathering of reports. Exact both ways.
+inline constexpr int kPackedEntry = 36;
+std::vector<double> PackEntry(const RoundEntry& entry);
+RoundEntry UnpackEntry(const double* packed);
+
+}  // namespace dynamix

@@ -1,0 +1,34 @@
+// Where this process stands among the ranks of a job, as the program that started it says: torchrun
+// or `dynamix launch` (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT), Slurm
+// (SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, the first node of the step, a port from the job's
+// number) or Open MPI (OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK; MASTER_ADDR when the ranks are on
+// several machines).
+//
+// MASTER_ADDR and MASTER_PORT win wherever they are set. Pure: the environment is passed in. Throws
+// InputError naming the variable, its value and what is allowed.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace dynamix {
+
+struct RankPlace {
+  int rank = 0;
+  int size = 1;
+  int local_rank = 0;
+  std::string address = "127.0.0.1";  // where rank 0 listens
+  int port = 29500;                   // there
+};
+
+// Returns the variable's value, or null when it is not set; std::getenv fits.
+using Variables = std::function<const char*(const char* name)>;
+
+// One rank alone when no such variable is set.
+RankPlace ReadRankPlace(const Variables& variables);
+
+// The first host of a Slurm node list: "a[07-09,11],b" -> "a07".
+std::string FirstHost(std::string_view nodes);
+
+}  // namespace dynamix

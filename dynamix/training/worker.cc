@@ -1,0 +1,266 @@
+#include "dynamix/training/worker.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "dynamix/core/check.h"
+#include "dynamix/core/input_error.h"
+
+namespace dynamix {
+namespace {
+
+// The tail: sums over ranks, then one slot per rank for its next batch.
+enum Tail : int {
+  kSamples,
+  kLoss,
+  kCorrect,
+  kWeightedSquaredNorm,  // |s_i|^2 / b_i = b_i |g_i|^2
+  kReady,
+  kStop,
+  kNextBatches
+};
+
+double Milliseconds(Clock::duration time) {
+  return std::chrono::duration<double, std::milli>(time).count();
+}
+
+bool IsOutOfMemory(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error)) return true;
+  const std::string_view text = error.what();
+  return text.find("can't allocate memory") != std::string_view::npos ||
+         text.find("out of memory") != std::string_view::npos;
+}
+
+const WorkerOptions& Validated(const WorkerOptions& options) {
+  options.bounds.Validate("bounds");
+  RequireInRange("start_batch", options.start_batch, options.bounds.min, options.bounds.max);
+  RequireInRange("micro_batch", options.micro_batch, 1, 1 << 24);
+  RequireInRange("window_iterations", options.window_iterations, 1, 1 << 24);
+  RequireInRange("noise_memory", options.noise_memory, 0.0, 0.999999);
+  return options;
+}
+
+}  // namespace
+
+Trainable::Trainable() = default;
+Trainable::Trainable(const Trainable&) = default;
+Trainable::~Trainable() = default;
+
+Trainable TrainableOf(Classifier& classifier) {
+  Trainable trainable;
+  trainable.parameters = classifier.parameters();
+  trainable.buffers = classifier.buffers();
+  trainable.samples = classifier.reader().data().training.count();
+  trainable.forward = [&classifier](std::span<const Sample> samples, PassSums& sums) {
+    return classifier.Forward(samples, sums);
+  };
+  return trainable;
+}
+
+Worker::Worker(WorkerGroup& group, const Trainable& trainable, const WorkerOptions& options,
+               Advisor* advisor)
+    : group_(group),
+      trainable_(trainable),
+      options_(Validated(options)),
+      advisor_(advisor),
+      parameters_(trainable.parameters),
+      optimizer_(options.optimizer, parameters_),
+      exchange_(group, parameters_, kNextBatches + group.size()),
+      sampler_(trainable.samples, options.seed),
+      noise_scale_(options.noise_memory),
+      bounds_(options.bounds),
+      micro_batch_(options.micro_batch) {}
+
+Result<std::unique_ptr<Worker>> Worker::Start(WorkerGroup& group, const Trainable& trainable,
+                                              const WorkerOptions& options, Advisor* advisor) {
+  std::unique_ptr<Worker> worker(new Worker(group, trainable, options, advisor));
+  if (Status met = worker->Meet(); !met) return Error{met.error()};
+  return worker;
+}
+
+Status Worker::Meet() {
+  // Ranks with other models would exchange nonsense, or wait for ever.
+  const double own[] = {static_cast<double>(options_.start_batch),
+                        static_cast<double>(parameters_.count()),
+                        static_cast<double>(trainable_.samples)};
+  std::vector<double> all(3 * group_.size());
+  if (Status status = group_.AllGather(own, all); !status) return status;
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    start_batches_.push_back(static_cast<int>(all[3 * rank]));
+    if (all[3 * rank + 1] != own[1] || all[3 * rank + 2] != own[2])
+      return Error{"rank " + std::to_string(rank) + " has another model or data set than rank " +
+                   std::to_string(group_.rank())};
+  }
+  batches_ = start_batches_;
+  const std::span<float> values(parameters_.values().data_ptr<float>(), parameters_.count());
+  if (Status status = group_.Broadcast(values); !status) return status;
+  // What a tail costs when nobody is late: the best of a few.
+  for (int i = 0; i < 5 && group_.size() > 1; ++i) {
+    const Clock::time_point begin = Clock::now();
+    std::vector<double> tail(kNextBatches + group_.size());
+    if (Status status = group_.AllReduce(tail); !status) return status;
+    const double ms = Milliseconds(Clock::now() - begin);
+    latency_ms_ = i == 0 ? ms : std::min(latency_ms_, ms);
+  }
+  return Nothing{};
+}
+
+Status Worker::Iterate(bool stop) {
+  window_ended_ = false;
+  stop_ = stop;
+  started_ = Clock::now();
+  try {
+    const ExchangeTimes times = ExchangeGradients();
+    if (Status step = TakeStep(); !step) return step;
+    AddTiming(started_, times);
+    TakeBatches();
+  } catch (const std::exception& error) {
+    if (dynamic_cast<const CheckFailure*>(&error)) throw;
+    if (IsOutOfMemory(error))
+      return Error{"rank " + std::to_string(group_.rank()) + " is out of memory in a pass of " +
+                   std::to_string(micro_batch_) + " samples and cannot go lower: " + error.what()};
+    if (!exchange_.sending()) throw;  // the model's own
+    return group_.PeerLost(error.what());
+  }
+  ++iterations_;
+  return timing_.iterations == options_.window_iterations ? EndWindow() : Status(Nothing{});
+}
+
+ExchangeTimes Worker::ExchangeGradients() {
+  const std::vector<Sample> samples = sampler_.Part(batches_, group_.rank());
+  while (true) {
+    try {
+      RunPasses(samples);
+      return exchange_.Finish();
+    } catch (const std::exception& error) {
+      if (!IsOutOfMemory(error) || exchange_.sending() || micro_batch_ == 1) throw;
+    }
+    ShrinkMicroBatch(static_cast<int>(samples.size()));
+  }
+}
+
+void Worker::RunPasses(const std::vector<Sample>& samples) {
+  parameters_.ZeroGradients();
+  sums_ = {};
+  const std::size_t count = samples.size();
+  const std::size_t passes = (count + micro_batch_ - 1) / micro_batch_;
+  const std::size_t largest = (count + passes - 1) / passes;
+  const auto on_ready = [this](double squared_norm) { FillTail(squared_norm); };
+  // A pass of a size not seen before may run out of memory halfway: gradients are then computed
+  // again, so nothing leaves before they are complete.
+  const bool overlap = static_cast<int>(largest) <= proven_batch_;
+  for (std::size_t pass = 0; pass < passes; ++pass) {
+    const std::size_t begin = count * pass / passes, end = count * (pass + 1) / passes;
+    const at::Tensor loss =
+        trainable_.forward(std::span(samples).subspan(begin, end - begin), sums_);
+    sums_.loss += loss.item<double>();
+    if (overlap && pass + 1 == passes) exchange_.Arm(loss, on_ready);
+    loss.backward();
+  }
+  if (!overlap) exchange_.ExchangeNow(on_ready);
+  proven_batch_ = std::max(proven_batch_, static_cast<int>(largest));
+}
+
+void Worker::ShrinkMicroBatch(int failed) {
+  micro_batch_ = std::max(1, std::min(micro_batch_, failed) / 2);
+  bounds_.max = std::max(bounds_.lowest(), std::min(bounds_.max, micro_batch_));
+}
+
+void Worker::FillTail(double squared_norm) {
+  if (options_.least_compute_ms) {
+    const double ms = options_.least_compute_ms(batches_[group_.rank()]);
+    std::this_thread::sleep_until(started_ + std::chrono::duration_cast<Clock::duration>(
+                                                 std::chrono::duration<double, std::milli>(ms)));
+  }
+  const std::span<double> tail = exchange_.tail();
+  std::fill(tail.begin(), tail.end(), 0.0);
+  const Answer answer = advisor_ ? advisor_->Poll() : Answer{};
+  const int batch = batches_[group_.rank()];
+  tail[kSamples] = sums_.samples;
+  tail[kLoss] = sums_.loss;
+  tail[kCorrect] = sums_.correct;
+  tail[kWeightedSquaredNorm] = squared_norm / sums_.samples;
+  tail[kReady] = answer.ready ? 1 : 0;
+  tail[kStop] = stop_ ? 1 : 0;
+  tail[kNextBatches + group_.rank()] =
+      answer.batch ? ClampBatch(*answer.batch, batch, bounds_) : batch;
+}
+
+Status Worker::TakeStep() {
+  const std::span<const double> tail = exchange_.tail();
+  const double samples = tail[kSamples];
+  DYNAMIX_CHECK(samples > 0, "somebody had samples");
+  const double squared_norm = group_.size() > 1
+                                  ? parameters_.SquaredGradientNorm() / (samples * samples)
+                                  : tail[kWeightedSquaredNorm] / samples;
+  if (!std::isfinite(tail[kLoss]) || !std::isfinite(squared_norm))
+    return Error{"training diverged: the loss of iteration " + std::to_string(iterations_) +
+                 " is not finite (a smaller learning rate helps)"};
+  noise_scale_.Add(EstimateNoise(tail[kWeightedSquaredNorm], squared_norm, samples, group_.size()));
+  const double rate = LearningRate(options_.optimizer, samples,
+                                   static_cast<double>(sampler_.cursor()), noise_scale_.value());
+  optimizer_.Step(samples, rate);
+  sampler_.Advance(batches_);
+  statistics_.Add(tail[kLoss] / samples, tail[kCorrect] / samples, std::sqrt(squared_norm), rate);
+  stopping_ = tail[kStop] > 0;
+  return Nothing{};
+}
+
+void Worker::AddTiming(Clock::time_point start, const ExchangeTimes& times) {
+  const double total = Milliseconds(Clock::now() - start);
+  const double exchange = Milliseconds(times.done - times.ready);
+  // A tail takes latency_ms_ even when nobody waits; that part is communication.
+  const double wait = std::clamp(Milliseconds(times.together - times.ready) - latency_ms_, 0.0,
+                                 std::max(0.0, exchange));
+  ++timing_.iterations;
+  timing_.iteration_ms += total;
+  timing_.compute_ms += total - exchange;
+  timing_.wait_ms += wait;
+  timing_.communication_ms += exchange - wait;
+}
+
+void Worker::TakeBatches() {
+  const std::span<const double> tail = exchange_.tail();
+  if (tail[kReady] < group_.size()) return;
+  std::vector<int> next;
+  for (int rank = 0; rank < group_.size(); ++rank)
+    next.push_back(static_cast<int>(tail[kNextBatches + rank]));
+  if (next == batches_) return;
+  batches_ = next;
+  // A window's numbers belong to one set of batches.
+  timing_ = {};
+  statistics_ = {};
+}
+
+Status Worker::EndWindow() {
+  const double k = timing_.iterations;
+  report_ = {};
+  report_.rank = group_.rank();
+  report_.window = windows_;
+  report_.iterations = timing_.iterations;
+  report_.local_batch = batches_[group_.rank()];
+  report_.iteration_ms = timing_.iteration_ms / k;
+  report_.compute_ms = timing_.compute_ms / k;
+  report_.wait_ms = timing_.wait_ms / k;
+  report_.communication_ms = timing_.communication_ms / k;
+  report_.training = statistics_.Make(noise_scale_.value(), static_cast<double>(sampler_.cursor()) /
+                                                                options_.optimizer.planned_samples);
+  if (options_.measure) options_.measure(report_);
+  timing_ = {};
+  statistics_ = {};
+  window_ended_ = true;
+  const std::int64_t index = windows_++;
+  if (advisor_ == nullptr) return Nothing{};
+  const int rank = group_.rank();
+  return advisor_->Submit(index, {.bounds = bounds_,
+                                  .start_batch = start_batches_[rank],
+                                  .batch = batches_[rank],
+                                  .report = report_});
+}
+
+}  // namespace dynamix

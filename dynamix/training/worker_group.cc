@@ -1,0 +1,178 @@
+#include "dynamix/training/worker_group.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <utility>
+
+#include "dynamix/core/input_error.h"
+
+namespace dynamix {
+namespace {
+
+std::chrono::milliseconds Milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+}
+
+bool IsLoopback(const std::string& address) {
+  return address == "localhost" || address.starts_with("127.") || address == "::1";
+}
+
+c10::intrusive_ptr<c10d::ProcessGroupGloo> Join(const c10::intrusive_ptr<c10d::Store>& store,
+                                                int rank, int size, bool loopback,
+                                                const WorkerGroupOptions& options) {
+  auto gloo = c10d::ProcessGroupGloo::Options::create(Milliseconds(options.timeout_s));
+  gloo->threads = options.threads;
+  if (!options.interface.empty()) {
+    gloo->devices.push_back(c10d::ProcessGroupGloo::createDeviceForInterface(options.interface));
+  } else if (loopback) {
+    gloo->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
+  } else {
+    gloo->devices.push_back(c10d::ProcessGroupGloo::createDefaultDevice());
+  }
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, gloo);
+}
+
+void Validate(const WorkerGroupOptions& options) {
+  RequireInRange("timeout_s", options.timeout_s, 1e-3, 86400.0);
+  RequireInRange("threads", options.threads, 1, 64);
+}
+
+template <typename Number>
+at::Tensor View(std::span<Number> values) {
+  return at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())},
+                       std::is_same_v<Number, float> ? at::kFloat : at::kDouble);
+}
+
+// c10 errors carry a stack trace; the first line says what happened.
+std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
+struct WorkerGroup::Connection {
+  c10::intrusive_ptr<c10d::Store> store;
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> group;
+};
+
+WorkerGroup::WorkerGroup() = default;
+WorkerGroup::WorkerGroup(int rank, int size, std::unique_ptr<Connection> connection)
+    : rank_(rank), size_(size), connection_(std::move(connection)) {}
+WorkerGroup::~WorkerGroup() = default;
+
+Result<std::unique_ptr<WorkerGroup>> WorkerGroup::Connect(const RankPlace& place,
+                                                          const WorkerGroupOptions& options) {
+  Validate(options);
+  if (place.size == 1) return std::make_unique<WorkerGroup>();
+  try {
+    c10d::TCPStoreOptions store;
+    store.port = static_cast<std::uint16_t>(place.port);
+    store.isServer = place.rank == 0;
+    store.numWorkers = place.size;
+    store.timeout = Milliseconds(options.timeout_s);
+    auto connection = std::make_unique<Connection>();
+    connection->store = c10::make_intrusive<c10d::TCPStore>(place.address, store);
+    connection->group =
+        Join(connection->store, place.rank, place.size, IsLoopback(place.address), options);
+    return std::unique_ptr<WorkerGroup>(
+        new WorkerGroup(place.rank, place.size, std::move(connection)));
+  } catch (const std::exception& error) {
+    return Error{"rank " + std::to_string(place.rank) + " of " + std::to_string(place.size) +
+                 " could not join the others at " + place.address + ":" +
+                 std::to_string(place.port) + ": " + FirstLine(error.what())};
+  }
+}
+
+std::vector<std::unique_ptr<WorkerGroup>> WorkerGroup::ConnectThreads(
+    int size, const WorkerGroupOptions& options) {
+  Validate(options);
+  std::vector<std::unique_ptr<WorkerGroup>> groups(size);
+  if (size == 1) groups[0] = std::make_unique<WorkerGroup>();
+  if (size == 1) return groups;
+  const c10::intrusive_ptr<c10d::Store> store = c10::make_intrusive<c10d::HashStore>();
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      auto connection = std::make_unique<Connection>();
+      connection->store = store;
+      connection->group = Join(store, rank, size, /*loopback=*/true, options);
+      groups[rank].reset(new WorkerGroup(rank, size, std::move(connection)));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return groups;
+}
+
+c10d::ProcessGroup* WorkerGroup::process_group() const {
+  return connection_ ? connection_->group.get() : nullptr;
+}
+
+Error WorkerGroup::PeerLost(const std::string& what) const {
+  return {"rank " + std::to_string(rank_) + " of " + std::to_string(size_) +
+          " lost the others (a rank ended, stopped or is too slow): " + FirstLine(what)};
+}
+
+Status WorkerGroup::AllReduce(std::span<double> values) {
+  if (!connection_) return Nothing{};
+  try {
+    std::vector<at::Tensor> tensors = {View(values)};
+    connection_->group->allreduce(tensors)->wait();
+    return Nothing{};
+  } catch (const std::exception& error) {
+    return PeerLost(error.what());
+  }
+}
+
+Status WorkerGroup::AllGather(std::span<const double> own, std::span<double> all) {
+  if (!connection_) {
+    std::copy(own.begin(), own.end(), all.begin());
+    return Nothing{};
+  }
+  try {
+    std::vector<double> copy(own.begin(), own.end());
+    std::vector<at::Tensor> inputs = {View(std::span<double>(copy))};
+    std::vector<std::vector<at::Tensor>> outputs(1);
+    for (int rank = 0; rank < size_; ++rank)
+      outputs[0].push_back(View(all.subspan(rank * own.size(), own.size())));
+    connection_->group->allgather(outputs, inputs)->wait();
+    return Nothing{};
+  } catch (const std::exception& error) {
+    return PeerLost(error.what());
+  }
+}
+
+namespace {
+
+void BroadcastTensor(c10d::ProcessGroupGloo& group, const at::Tensor& tensor) {
+  std::vector<at::Tensor> tensors = {tensor};
+  group.broadcast(tensors)->wait();
+}
+
+}  // namespace
+
+Status WorkerGroup::Broadcast(std::span<double> values) {
+  if (!connection_) return Nothing{};
+  try {
+    BroadcastTensor(*connection_->group, View(values));
+    return Nothing{};
+  } catch (const std::exception& error) {
+    return PeerLost(error.what());
+  }
+}
+
+Status WorkerGroup::Broadcast(std::span<float> values) {
+  if (!connection_) return Nothing{};
+  try {
+    BroadcastTensor(*connection_->group, View(values));
+    return Nothing{};
+  } catch (const std::exception& error) {
+    return PeerLost(error.what());
+  }
+}
+
+}  // namespace dynamix

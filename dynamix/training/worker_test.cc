@@ -1,0 +1,308 @@
+#include "dynamix/training/worker.h"
+
+#include <ATen/core/Tensor.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include "dynamix/core/input_error.h"
+#include "dynamix/training/in_process_advisor.h"
+#include "dynamix/training/testdata/sample_job.h"
+
+namespace dynamix {
+namespace {
+
+// What a hostile or broken advisor might say: its own batch each time, or nothing, or nothing yet.
+class ScriptedAdvisor : public Advisor {
+ public:
+  using Script = std::function<Answer(std::int64_t window)>;
+  explicit ScriptedAdvisor(Script script) : script_(std::move(script)) {}
+  Status Submit(std::int64_t index, const RoundEntry&) override {
+    window_ = index + 1;
+    return Nothing{};
+  }
+  Answer Poll() override { return script_(window_); }
+  std::string Save() const override { return {}; }
+  void Restore(const std::string&) override {}
+
+ private:
+  Script script_;
+  std::int64_t window_ = 0;
+};
+
+class WorkerTest : public testing::TestWithParam<OptimizerKind> {
+ protected:
+  void SetUp() override {
+    SetThreads(1);
+    job_.options.optimizer = {.kind = GetParam(),
+                              .learning_rate = 0.02,
+                              .base_batch = 32,
+                              .rule = LearningRateRule::kSqrt,
+                              .schedule = Schedule::kCosine,
+                              .planned_samples = 2000};
+    job_.options.window_iterations = 4;
+  }
+  SampleJob job_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, WorkerTest,
+                         testing::Values(OptimizerKind::kSgd, OptimizerKind::kAdam),
+                         [](const auto& kind) {
+                           return kind.param == OptimizerKind::kSgd ? "Sgd" : "Adam";
+                         });
+
+constexpr double kTolerance = 3e-6;
+
+TEST_P(WorkerTest, UnequalRanksTrainLikeOneRankWithTheUnion) {
+  job_.start_batches = {5, 17, 1, 9};
+  const std::vector<float> many = Train(job_, 20);
+  job_.start_batches = {32};
+  EXPECT_LT(LargestDifference(many, Train(job_, 20)), kTolerance);
+}
+
+TEST_P(WorkerTest, AccumulationDoesNotChangeTheUpdate) {
+  job_.start_batches = {5, 17, 10};
+  const std::vector<float> whole = Train(job_, 20);
+  job_.options.micro_batch = 4;
+  EXPECT_LT(LargestDifference(whole, Train(job_, 20)), kTolerance);
+}
+
+TEST_P(WorkerTest, SmallBucketsDoNotChangeTheUpdate) {
+  job_.model = {.name = "lenet", .width = 0.5};
+  job_.start_batches = {3, 4};
+  const std::vector<float> many = Train(job_, 5);
+  job_.start_batches = {7};
+  EXPECT_LT(LargestDifference(many, Train(job_, 5)), kTolerance);
+}
+
+// Ranks get different advice, or none, or none yet: whatever batches they agree on, the update is
+// that of one rank with the union of the samples.
+TEST_P(WorkerTest, DifferentOrNoAdviceStillTrainsLikeTheUnion) {
+  job_.start_batches = {8, 8, 8};
+  std::mutex mutex;
+  std::map<int, int> global_batches;  // by iteration
+  std::vector<float> many;
+  job_.advisor = [](WorkerGroup& group) -> std::unique_ptr<Advisor> {
+    if (group.rank() == 2) return nullptr;
+    return std::make_unique<ScriptedAdvisor>([rank = group.rank()](std::int64_t window) {
+      if (window == 1 && rank == 1) return Answer{.ready = false, .batch = {}};
+      if (window == 2) return Answer{.ready = true, .batch = rank == 0 ? 21 : -7};
+      return Answer{.ready = true, .batch = 3 + 5 * rank};
+    });
+  };
+  RunRanks(job_, [&](Worker& worker, WorkerGroup& group, Advisor*) {
+    for (int i = 0; i < 20; ++i) {
+      int global_batch = 0;
+      for (const int batch : worker.batches()) global_batch += batch;
+      ASSERT_TRUE(worker.Iterate().ok());
+      const std::lock_guard lock(mutex);
+      const auto [at, fresh] = global_batches.insert({i, global_batch});
+      EXPECT_EQ(at->second, global_batch) << "ranks disagree in iteration " << i;
+      if (group.rank() == 0) many = worker.parameters().CopyValues();
+    }
+  });
+  EXPECT_GT(global_batches[19], 0);
+  EXPECT_NE(global_batches[0], global_batches[10]);
+  // One rank replays the same global batches, as advice to itself.
+  job_.start_batches = {global_batches[0]};
+  std::vector<float> one;
+  int iteration = 0;
+  job_.advisor = [&](WorkerGroup&) {
+    return std::make_unique<ScriptedAdvisor>([&](std::int64_t) {
+      return Answer{.ready = true, .batch = global_batches[iteration + 1]};
+    });
+  };
+  RunRanks(job_, [&](Worker& worker, WorkerGroup&, Advisor*) {
+    for (iteration = 0; iteration < 20; ++iteration) ASSERT_TRUE(worker.Iterate().ok());
+    one = worker.parameters().CopyValues();
+  });
+  EXPECT_LT(LargestDifference(many, one), kTolerance);
+}
+
+TEST_P(WorkerTest, ConstantAdviceIsBitIdenticalToNone) {
+  job_.start_batches = {5, 11};
+  const std::vector<float> none = Train(job_, 20);
+  job_.advisor = [](WorkerGroup& group) {
+    return std::make_unique<InProcessAdvisor>(group, LearningRateRule::kSqrt, 0.02,
+                                              [](const Round&) {
+                                                return std::vector<int>{5, 11};
+                                              });
+  };
+  EXPECT_EQ(none, Train(job_, 20));
+}
+
+TEST_P(WorkerTest, SwitchingIsInOneIterationOnAllRanks) {
+  job_.start_batches = {4, 4};
+  job_.advisor = [](WorkerGroup& group) {
+    return std::make_unique<InProcessAdvisor>(
+        group, LearningRateRule::kSqrt, 0.02, [](const Round& round) {
+          return std::vector<int>{4 + static_cast<int>(round.index) + 1, 9};
+        });
+  };
+  RunRanks(job_, [&](Worker& worker, WorkerGroup& group, Advisor*) {
+    std::vector<int> trace;
+    for (int i = 0; i < 11; ++i) {
+      ASSERT_TRUE(worker.Iterate().ok());
+      trace.push_back(worker.batches()[0]);
+    }
+    // Window of 4, one iteration to agree, then a window of 4 with the new batches.
+    EXPECT_EQ(trace, (std::vector<int>{4, 4, 4, 4, 5, 5, 5, 5, 5, 6, 6})) << group.rank();
+    EXPECT_EQ(worker.batches()[1], 9);
+    EXPECT_EQ(worker.report().local_batch, group.rank() == 0 ? 5 : 9);
+  });
+}
+
+TEST_P(WorkerTest, OutOfMemoryShrinksTheMicroBatchAndGoesOn) {
+  job_.start_batches = {6, 20};
+  const std::vector<float> enough = Train(job_, 12);
+  std::vector<float> short_of_memory;
+  job_.change = [](int rank, Trainable& trainable) {
+    if (rank == 0) return;
+    trainable.forward = [forward = trainable.forward](std::span<const Sample> samples,
+                                                      PassSums& sums) {
+      if (samples.size() > 7) throw std::bad_alloc();
+      return forward(samples, sums);
+    };
+  };
+  RunRanks(job_, [&](Worker& worker, WorkerGroup& group, Advisor*) {
+    for (int i = 0; i < 12; ++i) ASSERT_TRUE(worker.Iterate().ok());
+    if (group.rank() == 1) {
+      EXPECT_EQ(worker.micro_batch(), 5);
+      EXPECT_EQ(worker.bounds().max, 5);
+    } else {
+      short_of_memory = worker.parameters().CopyValues();
+    }
+  });
+  EXPECT_LT(LargestDifference(enough, short_of_memory), kTolerance);
+}
+
+TEST_P(WorkerTest, TooLittleMemoryForOneSampleIsAnError) {
+  job_.change = [](int, Trainable& trainable) {
+    trainable.forward = [](std::span<const Sample>, PassSums&) -> at::Tensor {
+      throw std::bad_alloc();
+    };
+  };
+  RunRanks(job_, [&](Worker& worker, WorkerGroup&, Advisor*) {
+    const Status failed = worker.Iterate();
+    ASSERT_FALSE(failed.ok());
+    EXPECT_THAT(failed.error(), testing::HasSubstr("out of memory"));
+  });
+}
+
+TEST_P(WorkerTest, ARestoredWorkerContinuesBitIdentically) {
+  job_.start_batches = {5, 11};
+  const std::vector<float> through = Train(job_, 20);
+  std::vector<WorkerState> states(2);
+  RunRanks(job_, [&](Worker& worker, WorkerGroup& group, Advisor*) {
+    for (int i = 0; i < 9; ++i) ASSERT_TRUE(worker.Iterate().ok());
+    auto state = worker.Save();
+    ASSERT_TRUE(state.ok());
+    states[group.rank()] = std::move(state).value();
+  });
+  EXPECT_EQ(states[0].parameters, states[1].parameters);
+  std::vector<float> resumed;
+  RunRanks(job_, [&](Worker& worker, WorkerGroup& group, Advisor*) {
+    worker.Restore(states[0]);
+    for (int i = 9; i < 20; ++i) ASSERT_TRUE(worker.Iterate().ok());
+    if (group.rank() == 0) resumed = worker.parameters().CopyValues();
+  });
+  EXPECT_EQ(through, resumed);
+}
+
+TEST_P(WorkerTest, TimesAddUpAndTheFastRankWaits) {
+  job_.start_batches = {4, 4};
+  std::vector<Report> reports(2);
+  job_.options.least_compute_ms = nullptr;
+  const auto pace = [](int rank) { return [rank](int) { return rank == 0 ? 5.0 : 25.0; }; };
+  const auto groups = WorkerGroup::ConnectThreads(2, {.timeout_s = 20});
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      Classifier classifier(job_.model, BatchReader(job_.data, {}, 1), 1);
+      WorkerOptions options = job_.options;
+      options.start_batch = 4;
+      options.bounds.min = 1;
+      options.least_compute_ms = pace(rank);
+      auto worker = Worker::Start(*groups[rank], TrainableOf(classifier), options);
+      ASSERT_TRUE(worker.ok());
+      for (int i = 0; i < 4; ++i) ASSERT_TRUE(worker.value()->Iterate().ok());
+      ASSERT_TRUE(worker.value()->window_ended());
+      reports[rank] = worker.value()->report();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Report& report : reports) {
+    EXPECT_NEAR(report.compute_ms + report.wait_ms + report.communication_ms, report.iteration_ms,
+                1e-6);
+    EXPECT_EQ(report.iterations, 4);
+    EXPECT_FALSE(IsMissing(report.training.loss));
+  }
+  // Lower bounds only: a busy machine makes everything slower, never faster.
+  EXPECT_GE(reports[1].compute_ms, 25);
+  EXPECT_GT(reports[0].wait_ms, reports[1].wait_ms);
+}
+
+TEST_P(WorkerTest, ALostPeerIsAnErrorNotAHang) {
+  job_.start_batches = {4, 4};
+  const auto groups = WorkerGroup::ConnectThreads(2, {.timeout_s = 20});
+  std::vector<std::string> errors(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      Classifier classifier(job_.model, BatchReader(job_.data, {}, 1), 1);
+      WorkerOptions options = job_.options;
+      options.start_batch = 4;
+      options.bounds.min = 1;
+      auto worker = Worker::Start(*groups[rank], TrainableOf(classifier), options);
+      ASSERT_TRUE(worker.ok());
+      for (int i = 0; i < 10; ++i) {
+        if (rank == 1 && i == 3) return;  // its sockets close with the group, below
+        const Status done = worker.value()->Iterate();
+        if (!done) errors[rank] = done.error();
+        if (!done) return;
+      }
+    });
+  }
+  threads[1].join();
+  const_cast<std::unique_ptr<WorkerGroup>&>(groups[1]).reset();
+  threads[0].join();
+  EXPECT_THAT(errors[0], testing::HasSubstr("rank 0 of 2 lost the others"));
+}
+
+TEST(WorkerOptionsTest, AreValidatedAtTheDoor) {
+  WorkerGroup alone;
+  Classifier classifier({.name = "mlp", .width = 0.1}, BatchReader(SampleDataset(), {}, 1), 1);
+  WorkerOptions options;
+  options.start_batch = 5000;
+  EXPECT_THROW((void)Worker::Start(alone, TrainableOf(classifier), options), InputError);
+}
+
+TEST(InProcessAdvisorTest, PackingIsExact) {
+  RoundEntry entry;
+  entry.bounds = {.min = 3, .max = 77, .granularity = 2, .dead_band = 0.125};
+  entry.start_batch = 6;
+  entry.batch = 8;
+  Report& report = entry.report.emplace();
+  report.rank = 3;
+  report.window = 12;
+  report.iteration_ms = 1.0 / 3;
+  report.network.tier = NetworkTier::kInetDiag;
+  report.training.progress = 0.75;
+  const std::vector<double> packed = PackEntry(entry);
+  ASSERT_EQ(packed.size(), static_cast<std::size_t>(kPackedEntry));
+  const RoundEntry back = UnpackEntry(packed.data());
+  EXPECT_EQ(back.bounds.dead_band, 0.125);
+  EXPECT_EQ(back.batch, 8);
+  EXPECT_EQ(back.report->window, 12);
+  EXPECT_EQ(back.report->iteration_ms, 1.0 / 3);
+  EXPECT_EQ(back.report->network.tier, NetworkTier::kInetDiag);
+  EXPECT_EQ(back.report->training.progress, 0.75);
+  EXPECT_TRUE(IsMissing(back.report->training.loss));
+}
+
+}  // namespace
+}  // namespace dynamix
