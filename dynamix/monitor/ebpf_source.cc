@@ -71,7 +71,6 @@ class EbpfSource final : public NetworkSource {
     totals.sockets_opened = load(shared.sockets_opened);
     totals.sockets_closed = load(shared.sockets_closed);
     totals.sockets_seen = load(shared.sockets_seen);
-    totals.weighted_bytes = load(shared.weighted_bytes);
     totals.bytes_times_rtt_us = load(shared.bytes_times_rtt_us);
     totals.bytes_times_window = load(shared.bytes_times_window);
     totals.rated_bytes = load(shared.rated_bytes);
@@ -90,10 +89,9 @@ class EbpfSource final : public NetworkSource {
     window.segments_sent = grown(&JobTotals::segments_sent);
     window.segments_retransmitted = grown(&JobTotals::segments_retransmitted);
     window.timeouts = grown(&JobTotals::timeouts);
-    const double bytes = grown(&JobTotals::weighted_bytes);
-    if (bytes > 0) {
-      window.smoothed_rtt_us = grown(&JobTotals::bytes_times_rtt_us) / bytes;
-      window.congestion_window = grown(&JobTotals::bytes_times_window) / bytes;
+    if (window.bytes_sent > 0) {
+      window.smoothed_rtt_us = grown(&JobTotals::bytes_times_rtt_us) / window.bytes_sent;
+      window.congestion_window = grown(&JobTotals::bytes_times_window) / window.bytes_sent;
     }
     const double rated_ns = grown(&JobTotals::rated_ns);
     if (rated_ns > 0) window.delivery_mbps = grown(&JobTotals::rated_bytes) / rated_ns * 8e3;

@@ -35,7 +35,8 @@ struct MonitorOptions {
   int device = -1;
   std::string device_library = "libnvidia-ml.so.1";
   // Give up all capabilities of the calling thread once eBPF is attached (the other tiers use what
-  // the process may do at each read). Off by default: the monitor is a guest in the training process.
+  // the process may do at each read). Off by default: the monitor is a guest in the training
+  // process.
   bool drop_capabilities = false;
   // Hears which tier was taken and why, and of each degradation: one sentence, once.
   std::function<void(const std::string&)> say;

@@ -4,11 +4,11 @@
 //             of state of each socket, adds what the socket has done since its mark to the totals
 //   refresh   iterator over the marks: the same for every open socket, now; run before each read,
 //             so that a socket that only receives (no round trips to sample) is up to date as well
-//   adopt     iterator over open files: marks sockets that were open before the program was attached
+//   adopt     iterator over open files: marks sockets that were open before the program came
 //
 // Invariant: every byte is added once. A mark moves by compare-and-swap, and whoever moves it adds
-// the difference, so on_event and refresh may run at once on two CPUs. Marks live in socket storage:
-// the kernel frees them with the socket, and on_event has added the rest when it closes.
+// the difference, so on_event and refresh may run at once on two CPUs. Marks live in socket
+// storage: the kernel frees them with the socket, and on_event has added the rest when it closes.
 //
 // on_event uses only the stable sock_ops context. The iterators read struct tcp_sock by BTF and are
 // optional: where they do not load, totals of open sockets lag by one round trip.
@@ -124,7 +124,6 @@ static __always_inline void Add(struct SocketMark* mark, const struct Reading* n
                   &totals.segments_retransmitted);
   if (acked + received > 0) LowerMinimum(now->minimum_rtt_us);
   if (acked == 0) return;
-  __sync_fetch_and_add(&totals.weighted_bytes, acked);
   __sync_fetch_and_add(&totals.bytes_times_rtt_us, acked * now->smoothed_rtt_us);
   __sync_fetch_and_add(&totals.bytes_times_window, acked * now->window);
   const __u64 delivered = (__u64)now->rate_delivered * now->segment_bytes;
@@ -167,7 +166,6 @@ int on_event(struct bpf_sock_ops* event) {
       .rate_interval_us = event->rate_interval_us,
   };
   Add(mark, &now);
-  __sync_fetch_and_add(&totals.events, 1);
   return 1;
 }
 
@@ -195,7 +193,8 @@ int refresh(struct bpf_iter__bpf_sk_storage_map* context) {
   Read(tcp, &now);
   Add(mark, &now);
   const unsigned char state = socket->__sk_common.skc_state;
-  if (state != BPF_TCP_LISTEN && state != BPF_TCP_CLOSE) __sync_fetch_and_add(&totals.sockets_seen, 1);
+  if (state != BPF_TCP_LISTEN && state != BPF_TCP_CLOSE)
+    __sync_fetch_and_add(&totals.sockets_seen, 1);
   return 0;
 }
 

@@ -23,9 +23,8 @@ struct JobTotals {
   unsigned long long sockets_opened;
   unsigned long long sockets_closed;
   unsigned long long sockets_seen;  // by `refresh`: one run adds the number of open sockets
-  // Weighted by the bytes acknowledged since the socket was last looked at: divide by
-  // weighted_bytes (RTT, window) or into rated_bytes (rate).
-  unsigned long long weighted_bytes;
+  // Weighted by the bytes acknowledged since the socket was last looked at: divide by bytes_acked
+  // (RTT, window) or into rated_bytes (rate).
   unsigned long long bytes_times_rtt_us;
   unsigned long long bytes_times_window;  // congestion window in segments
   unsigned long long rated_bytes;         // bytes of sockets that have a delivery rate
@@ -33,6 +32,4 @@ struct JobTotals {
   // Smallest since the user side last exchanged it for 0, which means "none yet".
   unsigned int minimum_rtt_us;
   unsigned int unused;
-  // Calls of the program, to state its cost.
-  unsigned long long events;
 };
