@@ -2,6 +2,7 @@
 #include <bpf/bpf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -45,6 +46,12 @@ class EbpfTest : public testing::Test {
   }
 };
 
+// At the receiver: what the sender's own egress drops, its TCP does not call a retransmission.
+void DropAtIngress(const test::NetworkNamespace& host, const std::string& which) {
+  host.Run("for tables in iptables iptables-legacy; do $tables -A INPUT -i wire -p tcp " + which +
+           " -j DROP 2>/dev/null && exit; done; exit 1");
+}
+
 void ExpectEqual(const NetworkWindow& window, const TcpSample& sample) {
   EXPECT_EQ(window.bytes_sent, sample.bytes_acked);
   EXPECT_EQ(window.bytes_received, sample.bytes_received);
@@ -55,9 +62,7 @@ void ExpectEqual(const NetworkWindow& window, const TcpSample& sample) {
 TEST_F(EbpfTest, EqualsTcpInfoToTheByteAndTheRetransmissionUnderLoss) {
   const TwoHosts hosts = Cabled();
   hosts.left.Run("ip link set wire gso_max_segs 1");  // a drop is one segment
-  hosts.right.Run(
-      "for tables in iptables iptables-legacy; do $tables -A INPUT -i wire -p tcp "
-      "-m statistic --mode nth --every 100 --packet 0 -j DROP 2>/dev/null && exit; done; exit 1");
+  DropAtIngress(hosts.right, "-m statistic --mode nth --every 100 --packet 0");
   const Cgroup sending = MakeCgroup(), receiving = MakeCgroup();
   Monitor sent = Watch(sending), received = Watch(receiving);
   const Receiver receiver({&hosts.right, &receiving});
@@ -157,6 +162,55 @@ TEST_F(EbpfTest, KilledMonitorLeavesTheJobAloneAndNothingAttached) {
   for (int i = 0; i < 200 && ProgramsOn(job) > 0; ++i) usleep(10000);
   EXPECT_EQ(ProgramsOn(job), 0);
   EXPECT_GT(sender.Send(kMegabyte).sender.bytes_acked, 2 * kMegabyte);
+}
+
+TEST_F(EbpfTest, CountsTimeouts) {
+  const TwoHosts hosts = Cabled();
+  const Cgroup job = MakeCgroup();
+  Monitor monitor = Watch(job);
+  const Receiver receiver({&hosts.right, nullptr});
+  Sender sender({&hosts.left, &job}, "10.77.0.2", receiver.port());
+  sender.Open();
+  sender.Send(kMegabyte);
+  monitor.ReadWindow();
+  sender.StartSending(0.2);
+  DropAtIngress(hosts.right, "");
+  usleep(1000000);  // several times the smallest timeout, 0.2 s
+  EXPECT_GE(monitor.ReadWindow().network.timeouts, 1);
+}
+
+TEST_F(EbpfTest, WithoutTheIteratorsSocketsAreExactAtTheirEndAndItSaysSo) {
+  const test::NetworkNamespace host;
+  const Cgroup job = MakeCgroup();
+  const Receiver receiver({&host, nullptr});
+  Child monitor({}, [&](test::Channel& test) {
+    // Iterators are tracing programs: these two capabilities do not allow them.
+    __user_cap_header_struct header{};
+    header.version = _LINUX_CAPABILITY_VERSION_3;
+    __user_cap_data_struct data[2] = {};
+    data[0].effective = data[0].permitted = 1U << CAP_NET_ADMIN;
+    data[1].effective = data[1].permitted = 1U << (CAP_BPF - 32);
+    EXPECT_EQ(syscall(SYS_capset, &header, data), 0);
+    MonitorOptions options;
+    options.target.cgroup = job.path();
+    int sentences = 0;
+    options.say = [&](const std::string& sentence) {
+      sentences += sentence.find("CAP_PERFMON") != std::string::npos ? 1 : 0;
+    };
+    Monitor watching = Monitor::Start(options);
+    test.Send(watching.tier());
+    test.Receive<bool>();
+    EXPECT_EQ(sentences, 1);
+    test.Send(watching.ReadWindow().network);
+  });
+  EXPECT_EQ(monitor.channel().Receive<NetworkTier>(), NetworkTier::kEbpf);
+  Sender sender({&host, &job}, "127.0.0.1", receiver.port());
+  sender.Open();
+  sender.Send(kMegabyte);
+  const TcpSample last = sender.Close();
+  monitor.channel().Send(true);
+  ExpectEqual(monitor.channel().Receive<NetworkWindow>(), last);
+  EXPECT_TRUE(monitor.Ended());
 }
 
 TEST_F(EbpfTest, GoesOnExactlyWithoutCapabilities) {

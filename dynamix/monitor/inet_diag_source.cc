@@ -163,9 +163,10 @@ class InetDiagSource final : public NetworkSource {
 }  // namespace
 
 OpenedSource OpenInetDiagSource(const Target& target) {
-  const std::string process = "/proc/" + std::to_string(target.pid);
-  if (target.cgroup.empty() && target.pid > 0 && access(process.c_str(), F_OK) != 0)
-    return Error{"there is no process " + std::to_string(target.pid)};
+  const std::string place =
+      target.cgroup.empty() ? "/proc/" + std::to_string(target.pid) : target.cgroup;
+  if ((target.pid > 0 || !target.cgroup.empty()) && access(place.c_str(), F_OK) != 0)
+    return SystemError(place, errno);
   Opened opened = OpenInNamespaceOf(AnyProcess(target));
   if (!opened.file.valid()) return SystemError("netlink sock_diag", opened.error_number);
   auto source = std::make_unique<InetDiagSource>(target, std::move(opened.file));
