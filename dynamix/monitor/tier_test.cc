@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <vector>
 
 #include "dynamix/monitor/monitor.h"
@@ -27,9 +28,15 @@ class TierTest : public testing::Test {
  protected:
   void SetUp() override {
     if (auto reason = test::CannotMakeNamespaces()) GTEST_SKIP() << *reason;
+    host_.emplace();
+    cgroup_.emplace(test::MakeCgroup());
   }
-  const test::NetworkNamespace host_;
-  const Cgroup cgroup_ = test::MakeCgroup();
+  Child::Place Alone() const { return {&*host_, &*cgroup_}; }  // in a cgroup of its own
+  Child::Place Shared() const { return {&*host_, nullptr}; }
+
+ private:
+  std::optional<test::NetworkNamespace> host_;
+  std::optional<Cgroup> cgroup_;
 };
 
 struct Outcome {
@@ -100,19 +107,19 @@ void ExpectExact(const Outcome& outcome) {
 
 TEST_F(TierTest, RootInACgroupOfItsOwnHasEbpf) {
   if (auto reason = test::CannotLoadEbpf()) GTEST_SKIP() << *reason;
-  const Outcome outcome = InChild({&host_, &cgroup_}, [] { return WatchItself(MonitorOptions()); });
+  const Outcome outcome = InChild(Alone(), [] { return WatchItself(MonitorOptions()); });
   EXPECT_EQ(outcome.tier, NetworkTier::kEbpf) << outcome.first_sentence;
   ExpectExact(outcome);
 }
 
 TEST_F(TierTest, WithoutACgroupOfItsOwnItIsInetDiag) {
-  const Outcome outcome = InChild({&host_, nullptr}, [] { return WatchItself(MonitorOptions()); });
+  const Outcome outcome = InChild(Shared(), [] { return WatchItself(MonitorOptions()); });
   EXPECT_EQ(outcome.tier, NetworkTier::kInetDiag) << outcome.first_sentence;
   ExpectExact(outcome);
 }
 
 TEST_F(TierTest, NobodyHasInetDiag) {
-  const Outcome outcome = InChild({&host_, &cgroup_}, [] {
+  const Outcome outcome = InChild(Alone(), [] {
     BecomeNobody();
     return WatchItself(MonitorOptions());
   });
@@ -122,7 +129,7 @@ TEST_F(TierTest, NobodyHasInetDiag) {
 }
 
 TEST_F(TierTest, AKernelWithoutBpfHasInetDiag) {
-  const Outcome outcome = InChild({&host_, &cgroup_}, [] {
+  const Outcome outcome = InChild(Alone(), [] {
     Forbid(SYS_bpf, ENOSYS);
     return WatchItself(MonitorOptions());
   });
@@ -131,7 +138,7 @@ TEST_F(TierTest, AKernelWithoutBpfHasInetDiag) {
 }
 
 TEST_F(TierTest, WithoutNetlinkItIsTcpInfo) {
-  const Outcome outcome = InChild({&host_, &cgroup_}, [] {
+  const Outcome outcome = InChild(Alone(), [] {
     BecomeNobody();
     Forbid(SYS_socket, EPERM, AF_NETLINK);
     return WatchItself(MonitorOptions());
@@ -144,7 +151,7 @@ TEST_F(TierTest, NobodyWatchingAnotherUsersProcessHasInterfaceCounters) {
   MonitorOptions options;
   options.target.pid = getpid();
   options.interface = "lo";
-  const Outcome outcome = InChild({&host_, &cgroup_}, [&] {
+  const Outcome outcome = InChild(Alone(), [&] {
     BecomeNobody();
     return WatchItself(options);
   });
@@ -155,7 +162,7 @@ TEST_F(TierTest, NobodyWatchingAnotherUsersProcessHasInterfaceCounters) {
 TEST_F(TierTest, InterfaceCountersSeeAtLeastThePayload) {
   MonitorOptions options;
   options.best_tier = NetworkTier::kInterface;
-  const Outcome outcome = InChild({&host_, nullptr}, [&] { return WatchItself(options); });
+  const Outcome outcome = InChild(Shared(), [&] { return WatchItself(options); });
   EXPECT_EQ(outcome.tier, NetworkTier::kInterface);
   EXPECT_GE(outcome.window.bytes_sent, kBytes);
   EXPECT_LE(outcome.window.bytes_sent, kBytes * 1.3);
@@ -175,7 +182,7 @@ TEST_F(TierTest, WithoutAnythingItIsNoneAndSaysSoOnce) {
 }
 
 TEST_F(TierTest, ASourceThatFailsMidRunDegradesAndSaysSoOnce) {
-  Child job({&host_, nullptr}, [](test::Channel& test) { test.Receive<bool>(); });
+  Child job(Shared(), [](test::Channel& test) { test.Receive<bool>(); });
   MonitorOptions options;
   options.target.pid = job.pid();
   options.best_tier = NetworkTier::kInterface;
@@ -197,15 +204,15 @@ TEST_F(TierTest, AListenerThatThrowsDoesNotReachTheJob) {
 }
 
 TEST_F(TierTest, InetDiagSeesTheSocketsOfDescendantsAndOfNobodyElse) {
-  const test::Receiver receiver({&host_, nullptr});
-  test::Sender stranger({&host_, nullptr}, "127.0.0.1", receiver.port());
+  const test::Receiver receiver(Shared());
+  test::Sender stranger(Shared(), "127.0.0.1", receiver.port());
   MonitorOptions options;
   options.best_tier = NetworkTier::kInetDiag;
   struct Sum {
     double sent;
     TcpSample sample;
   };
-  Child parent({&host_, nullptr}, [&](test::Channel& test) {
+  Child parent(Shared(), [&](test::Channel& test) {
     Monitor monitor = Monitor::Start(options);
     test.Receive<bool>();
     const test::Receiver own_receiver({nullptr, nullptr});
