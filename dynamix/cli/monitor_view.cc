@@ -61,7 +61,7 @@ std::string MonitorTable(const std::vector<WorkerWindow>& workers) {
     table.Add({name, Name(window.tier), Mbps(network.bytes_sent, window.seconds),
                Mbps(network.bytes_received, window.seconds), Cell(network.delivery_mbps, 1),
                Percent(window.NetworkPart().retransmission_ratio, 2), Cell(network.timeouts, 0),
-               Cell(network.smoothed_rtt_us, 2, 1e-3), Cell(network.minimum_rtt_us, 2, 1e-3),
+               Cell(network.smoothed_rtt_us, 3, 1e-3), Cell(network.minimum_rtt_us, 3, 1e-3),
                Cell(network.congestion_window, 0), Cell(network.open_sockets, 0),
                Percent(host.cpu_use), Percent(host.cpu_throttled), Percent(host.cpu_pressure),
                Cell(host.memory_used_bytes, 2, kGigabyte),
