@@ -20,19 +20,19 @@ using test::Child;
 class Files {
  public:
   Files() : folder_(testing::TempDir() + "/" + test::UniqueName()) {
-    std::filesystem::create_directories(folder_ + "/worker");
+    std::filesystem::create_directories(folder_ + "/rank-0");
     Write("cgroup.procs", "");
-    Write("worker/cgroup.procs", std::to_string(getpid()) + "\n");
+    Write("rank-0/cgroup.procs", std::to_string(getpid()) + "\n");
   }
   ~Files() { std::filesystem::remove_all(folder_); }
   void Write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ + "/" + name) << text;
   }
   CgroupPaths paths() const {
-    const std::string worker = folder_ + "/worker";
-    return {worker, worker, worker, worker};
+    const std::string rank = folder_ + "/rank-0";
+    return {rank, rank, rank, rank};
   }
-  Target target() const { return {.pid = 0, .cgroup = folder_ + "/worker"}; }
+  Target target() const { return {.pid = 0, .cgroup = folder_ + "/rank-0"}; }
 
  private:
   std::string folder_;
@@ -40,15 +40,15 @@ class Files {
 
 TEST(HostMeterTest, ReadsVersionTwo) {
   Files files;
-  files.Write("worker/cpu.stat", "usage_usec 1000000\nthrottled_usec 100000\n");
-  files.Write("worker/cpu.max", "50000 100000\n");
-  files.Write("worker/cpu.pressure", "some avg10=0 avg60=0 avg300=0 total=1000000\n");
-  files.Write("worker/memory.max", "1000000\n");
-  files.Write("worker/memory.current", "990000\n");
-  files.Write("worker/memory.stat", "anon 1\ninactive_file 10000\n");
+  files.Write("rank-0/cpu.stat", "usage_usec 1000000\nthrottled_usec 100000\n");
+  files.Write("rank-0/cpu.max", "50000 100000\n");
+  files.Write("rank-0/cpu.pressure", "some avg10=0 avg60=0 avg300=0 total=1000000\n");
+  files.Write("rank-0/memory.max", "1000000\n");
+  files.Write("rank-0/memory.current", "990000\n");
+  files.Write("rank-0/memory.stat", "anon 1\ninactive_file 10000\n");
   HostMeter meter(files.target(), files.paths(), 100);
-  files.Write("worker/cpu.stat", "usage_usec 1800000\nthrottled_usec 600000\n");
-  files.Write("worker/cpu.pressure", "some avg10=0 avg60=0 avg300=0 total=1500000\n");
+  files.Write("rank-0/cpu.stat", "usage_usec 1800000\nthrottled_usec 600000\n");
+  files.Write("rank-0/cpu.pressure", "some avg10=0 avg60=0 avg300=0 total=1500000\n");
   const HostWindow window = meter.ReadWindow(102);
   EXPECT_DOUBLE_EQ(window.cpu_seconds, 0.8);
   EXPECT_DOUBLE_EQ(window.allotted_cpus, 0.5);
@@ -62,15 +62,15 @@ TEST(HostMeterTest, ReadsVersionTwo) {
 
 TEST(HostMeterTest, ReadsVersionOne) {
   Files files;
-  files.Write("worker/cpuacct.usage", "1000000000\n");
-  files.Write("worker/cpu.stat", "nr_periods 1\nnr_throttled 1\nthrottled_time 0\n");
-  files.Write("worker/cpu.cfs_quota_us", "25000\n");
-  files.Write("worker/cpu.cfs_period_us", "100000\n");
-  files.Write("worker/memory.limit_in_bytes", "9223372036854771712\n");
-  files.Write("worker/memory.usage_in_bytes", "990000\n");
+  files.Write("rank-0/cpuacct.usage", "1000000000\n");
+  files.Write("rank-0/cpu.stat", "nr_periods 1\nnr_throttled 1\nthrottled_time 0\n");
+  files.Write("rank-0/cpu.cfs_quota_us", "25000\n");
+  files.Write("rank-0/cpu.cfs_period_us", "100000\n");
+  files.Write("rank-0/memory.limit_in_bytes", "9223372036854771712\n");
+  files.Write("rank-0/memory.usage_in_bytes", "990000\n");
   HostMeter meter(files.target(), files.paths(), 0);
-  files.Write("worker/cpuacct.usage", "1200000000\n");
-  files.Write("worker/cpu.stat", "nr_periods 9\nnr_throttled 8\nthrottled_time 750000000\n");
+  files.Write("rank-0/cpuacct.usage", "1200000000\n");
+  files.Write("rank-0/cpu.stat", "nr_periods 9\nnr_throttled 8\nthrottled_time 750000000\n");
   const HostWindow window = meter.ReadWindow(1);
   EXPECT_NEAR(window.cpu_use, 0.8, 1e-9);
   EXPECT_NEAR(window.cpu_throttled, 0.75, 1e-9);
@@ -81,8 +81,8 @@ TEST(HostMeterTest, AQuotaFurtherUpHoldsTheWorkerBackToo) {
   Files files;
   files.Write("cpu.stat", "usage_usec 0\nthrottled_usec 0\n");
   files.Write("cpu.max", "25000 100000\n");
-  files.Write("worker/cpu.stat", "usage_usec 0\n");
-  files.Write("worker/cpu.max", "max 100000\n");
+  files.Write("rank-0/cpu.stat", "usage_usec 0\n");
+  files.Write("rank-0/cpu.max", "max 100000\n");
   HostMeter meter(files.target(), files.paths(), 0);
   files.Write("cpu.stat", "usage_usec 0\nthrottled_usec 500000\n");
   const HostWindow window = meter.ReadWindow(1);
