@@ -33,8 +33,9 @@ class Advisor {
 
   // Everything the advice to come depends on, for checkpoints; empty when that lives elsewhere.
   virtual std::string Save() const = 0;
-  // Throws InputError when `state` is not what Save returned.
-  virtual void Restore(const std::string& state) = 0;
+  // All ranks call it with the same state. Throws InputError when it is not what Save returned on
+  // rank 0; an Error says that the ranks are lost.
+  virtual Status Restore(const std::string& state) = 0;
 };
 
 }  // namespace dynamix

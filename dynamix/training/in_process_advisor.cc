@@ -102,20 +102,26 @@ std::string InProcessAdvisor::Save() const {
   return bytes;
 }
 
-void InProcessAdvisor::Restore(const std::string& state) {
+Status InProcessAdvisor::Restore(const std::string& state) {
   const std::size_t stride = 1 + kPackedEntry * static_cast<std::size_t>(group_.size());
   if (state.size() % (stride * sizeof(double)) != 0)
     throw InputError(
         "the advisor's state in the checkpoint is of a job with another number of ranks");
   history_.assign(state.size() / sizeof(double), 0.0);
   std::memcpy(history_.data(), state.data(), state.size());
-  batch_.reset();
-  if (group_.rank() != 0) return;
-  for (std::size_t at = 0; at < history_.size(); at += stride) {
+  // -1: nothing was decided yet.
+  std::vector<double> sizes(group_.size(), -1.0);
+  for (std::size_t at = 0; group_.rank() == 0 && at < history_.size(); at += stride) {
     const auto first = history_.begin() + static_cast<std::ptrdiff_t>(at);
-    decide_(MakeRound(static_cast<std::int64_t>(*first),
-                      {first + 1, first + static_cast<std::ptrdiff_t>(stride)}));
+    const std::vector<int> decided =
+        decide_(MakeRound(static_cast<std::int64_t>(*first),
+                          {first + 1, first + static_cast<std::ptrdiff_t>(stride)}));
+    std::copy(decided.begin(), decided.end(), sizes.begin());
   }
+  batch_.reset();
+  if (Status sent = group_.Broadcast(std::span<double>(sizes)); !sent) return sent;
+  if (sizes[group_.rank()] >= 0) batch_ = static_cast<int>(sizes[group_.rank()]);
+  return Nothing{};
 }
 
 }  // namespace dynamix

@@ -29,7 +29,7 @@ class InProcessAdvisor : public Advisor {
   Status Submit(std::int64_t index, const RoundEntry& entry) override;
   Answer Poll() override;
   std::string Save() const override;
-  void Restore(const std::string& state) override;
+  Status Restore(const std::string& state) override;
 
  private:
   Round MakeRound(std::int64_t index, const std::vector<double>& packed) const;

@@ -32,7 +32,7 @@ void Initialize(nn::Module& module, Rng rng) {
 }  // namespace
 
 std::vector<std::string> ModelNames() {
-  return {"mlp", "lenet", "vgg11", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50"};
+  return {"mlp", "lenet", "cnn", "vgg11", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50"};
 }
 
 Model MakeModel(const ModelOptions& options, const ImageShape& shape, int classes,
@@ -45,6 +45,8 @@ Model MakeModel(const ModelOptions& options, const ImageShape& shape, int classe
     model = MakeMlp(widths, shape, classes);
   } else if (name == "lenet") {
     model = MakeLeNet(widths, shape, classes);
+  } else if (name == "cnn") {
+    model = MakeCnn(widths, shape, classes);
   } else if (name == "vgg11" || name == "vgg16" || name == "vgg19") {
     model = MakeVgg(std::stoi(name.substr(3)), widths, shape, classes);
   } else if (name == "resnet18" || name == "resnet34" || name == "resnet50") {

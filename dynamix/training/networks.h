@@ -19,6 +19,7 @@ struct Widths {
 };
 
 Model MakeMlp(const Widths& widths, const ImageShape& shape, int classes);
+Model MakeCnn(const Widths& widths, const ImageShape& shape, int classes);
 Model MakeLeNet(const Widths& widths, const ImageShape& shape, int classes);
 // `depth`: 11, 16 or 19.
 Model MakeVgg(int depth, const Widths& widths, const ImageShape& shape, int classes);

@@ -2,6 +2,7 @@
 // live workers and by the virtual cluster. A value type; never fails.
 #pragma once
 
+#include <array>
 #include <cmath>
 
 #include "dynamix/core/report.h"
@@ -29,6 +30,26 @@ class WindowStatistics {
     report.learning_rate = learning_rate_;
     report.progress = progress < 1 ? progress : 1;
     return report;
+  }
+
+  // The whole state, for checkpoints inside a window.
+  using Numbers = std::array<double, 8>;
+  Numbers Save() const {
+    return {static_cast<double>(loss_.count),
+            loss_.average,
+            loss_.squares,
+            accuracy_.average,
+            accuracy_.squares,
+            gradient_norm_.average,
+            gradient_norm_.squares,
+            learning_rate_};
+  }
+  void Restore(const Numbers& numbers) {
+    const int count = static_cast<int>(numbers[0]);  // the same for all three
+    loss_ = {count, numbers[1], numbers[2]};
+    accuracy_ = {count, numbers[3], numbers[4]};
+    gradient_norm_ = {count, numbers[5], numbers[6]};
+    learning_rate_ = numbers[7];
   }
 
  private:

@@ -71,6 +71,8 @@ struct WorkerState {
   std::int64_t cursor = 0, optimizer_steps = 0, iterations = 0, windows = 0;
   std::vector<double> batches, start_batches, highest, micro_batches;  // per rank
   std::array<double, 4> noise_scale{};
+  WindowStatistics::Numbers statistics{};  // of the window under way
+  std::array<double, 5> timing{};          // of rank 0 in it: iterations, then sums of ms
   std::vector<float> parameters;
   std::vector<std::vector<float>> optimizer, buffers;
 };

@@ -67,6 +67,9 @@ Result<WorkerState> Worker::Save() {
     state.micro_batches.push_back(all[2 * rank + 1]);
   }
   state.noise_scale = std::bit_cast<std::array<double, 4>>(noise_scale_);
+  state.statistics = statistics_.Save();
+  state.timing = {static_cast<double>(timing_.iterations), timing_.iteration_ms, timing_.compute_ms,
+                  timing_.wait_ms, timing_.communication_ms};
   state.parameters = parameters_.CopyValues();
   for (const at::Tensor& part : optimizer_.state()) state.optimizer.push_back(CopyOf(part));
   for (const at::Tensor& buffer : trainable_.buffers) state.buffers.push_back(CopyOf(buffer));
@@ -93,6 +96,9 @@ void Worker::Restore(const WorkerState& state) {
   start_batches_.assign(state.start_batches.begin(), state.start_batches.end());
   bounds_.max = static_cast<int>(state.highest[group_.rank()]);
   micro_batch_ = static_cast<int>(state.micro_batches[group_.rank()]);
+  statistics_.Restore(state.statistics);
+  timing_ = {static_cast<int>(state.timing[0]), state.timing[1], state.timing[2], state.timing[3],
+             state.timing[4]};
   iterations_ = state.iterations;
   windows_ = state.windows;
 }

@@ -11,7 +11,7 @@
 
 #include "dynamix/core/input_error.h"
 #include "dynamix/training/in_process_advisor.h"
-#include "dynamix/training/testdata/sample_job.h"
+#include "dynamix/training/ranks_conformance.h"
 
 namespace dynamix {
 namespace {
@@ -27,7 +27,7 @@ class ScriptedAdvisor : public Advisor {
   }
   Answer Poll() override { return script_(window_); }
   std::string Save() const override { return {}; }
-  void Restore(const std::string&) override {}
+  Status Restore(const std::string&) override { return Nothing{}; }
 
  private:
   Script script_;
@@ -73,6 +73,7 @@ TEST_P(WorkerTest, AccumulationDoesNotChangeTheUpdate) {
 
 TEST_P(WorkerTest, SmallBucketsDoNotChangeTheUpdate) {
   job_.model = {.name = "lenet", .width = 0.5};
+  job_.data = SampleDataset(100, 10, {1, 16, 16});
   job_.start_batches = {3, 4};
   const std::vector<float> many = Train(job_, 5);
   job_.start_batches = {7};

@@ -1,0 +1,186 @@
+#include "dynamix/training/checkpoint.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace dynamix {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kMagic[] = "DYNAMIX1";
+constexpr std::size_t kMagicBytes = 8;
+constexpr char kNewest[] = "checkpoint.bin", kBefore[] = "checkpoint.before.bin";
+
+std::uint32_t Checksum(const std::string& bytes, std::size_t count) {
+  return static_cast<std::uint32_t>(
+      crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), count));
+}
+
+template <typename Number>
+void Append(std::string& bytes, const std::vector<Number>& values) {
+  bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Number));
+}
+
+template <typename Number>
+void Take(const std::string& bytes, std::size_t& at, std::size_t count,
+          std::vector<Number>& values) {
+  if (count > (bytes.size() - at) / sizeof(Number))
+    throw std::runtime_error("arrays are cut short");
+  values.resize(count);
+  std::memcpy(values.data(), bytes.data() + at, count * sizeof(Number));
+  at += count * sizeof(Number);
+}
+
+std::vector<std::size_t> Lengths(const std::vector<std::vector<float>>& arrays) {
+  std::vector<std::size_t> lengths;
+  for (const auto& array : arrays) lengths.push_back(array.size());
+  return lengths;
+}
+
+std::string Encode(const Checkpoint& checkpoint) {
+  const WorkerState& worker = checkpoint.worker;
+  const nlohmann::json header = {{"job", checkpoint.job},
+                                 {"ranks", worker.batches.size()},
+                                 {"cursor", worker.cursor},
+                                 {"optimizer_steps", worker.optimizer_steps},
+                                 {"iterations", worker.iterations},
+                                 {"windows", worker.windows},
+                                 {"parameters", worker.parameters.size()},
+                                 {"optimizer", Lengths(worker.optimizer)},
+                                 {"buffers", Lengths(worker.buffers)},
+                                 {"advisor", checkpoint.advisor.size()}};
+  const std::string text = header.dump();
+  std::string bytes(kMagic, kMagicBytes);
+  const std::uint64_t length = text.size();
+  bytes.append(reinterpret_cast<const char*>(&length), sizeof length);
+  bytes += text;
+  for (const auto* numbers :
+       {&worker.batches, &worker.start_batches, &worker.highest, &worker.micro_batches})
+    Append(bytes, *numbers);
+  std::vector<double> numbers = {checkpoint.seconds, checkpoint.time_to_target_s};
+  numbers.insert(numbers.end(), worker.noise_scale.begin(), worker.noise_scale.end());
+  numbers.insert(numbers.end(), worker.statistics.begin(), worker.statistics.end());
+  numbers.insert(numbers.end(), worker.timing.begin(), worker.timing.end());
+  Append(bytes, numbers);
+  Append(bytes, worker.parameters);
+  for (const auto& part : worker.optimizer) Append(bytes, part);
+  for (const auto& buffer : worker.buffers) Append(bytes, buffer);
+  bytes += checkpoint.advisor;
+  const std::uint32_t checksum = Checksum(bytes, bytes.size());
+  bytes.append(reinterpret_cast<const char*>(&checksum), sizeof checksum);
+  return bytes;
+}
+
+Checkpoint DecodeBody(const std::string& bytes, std::size_t at, const nlohmann::json& header) {
+  Checkpoint checkpoint;
+  WorkerState& worker = checkpoint.worker;
+  checkpoint.job = header.at("job");
+  worker.cursor = header.at("cursor");
+  worker.optimizer_steps = header.at("optimizer_steps");
+  worker.iterations = header.at("iterations");
+  worker.windows = header.at("windows");
+  const std::size_t ranks = header.at("ranks");
+  for (auto* numbers :
+       {&worker.batches, &worker.start_batches, &worker.highest, &worker.micro_batches})
+    Take(bytes, at, ranks, *numbers);
+  std::vector<double> numbers;
+  const std::size_t noise = worker.noise_scale.size(), statistics = worker.statistics.size();
+  Take(bytes, at, 2 + noise + statistics + worker.timing.size(), numbers);
+  checkpoint.seconds = numbers[0];
+  checkpoint.time_to_target_s = numbers[1];
+  const double* next = numbers.data() + 2;
+  std::copy_n(next, noise, worker.noise_scale.begin());
+  std::copy_n(next + noise, statistics, worker.statistics.begin());
+  std::copy_n(next + noise + statistics, worker.timing.size(), worker.timing.begin());
+  Take(bytes, at, header.at("parameters"), worker.parameters);
+  for (const std::size_t length : header.at("optimizer"))
+    Take(bytes, at, length, worker.optimizer.emplace_back());
+  for (const std::size_t length : header.at("buffers"))
+    Take(bytes, at, length, worker.buffers.emplace_back());
+  std::vector<char> advisor;
+  Take(bytes, at, header.at("advisor"), advisor);
+  checkpoint.advisor.assign(advisor.begin(), advisor.end());
+  return checkpoint;
+}
+
+Result<Checkpoint> Decode(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Error{"cannot open " + path.string()};
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const auto refuse = [&](const std::string& why) {
+    return Error{path.string() + " is not a checkpoint: " + why};
+  };
+  constexpr std::size_t kFixed = kMagicBytes + sizeof(std::uint64_t) + sizeof(std::uint32_t);
+  if (bytes.size() < kFixed || bytes.compare(0, kMagicBytes, kMagic) != 0)
+    return refuse("it does not begin with " + std::string(kMagic));
+  const std::size_t body = bytes.size() - sizeof(std::uint32_t);
+  std::uint32_t checksum = 0;
+  std::memcpy(&checksum, bytes.data() + body, sizeof checksum);
+  if (checksum != Checksum(bytes, body)) return refuse("its checksum is wrong");
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data() + kMagicBytes, sizeof length);
+  if (length > bytes.size() - kFixed) return refuse("its header is cut short");
+  const std::size_t begin = kMagicBytes + sizeof length;
+  try {
+    const auto header = nlohmann::json::parse(bytes.substr(begin, length));
+    return DecodeBody(bytes.substr(0, body), begin + length, header);
+  } catch (const std::exception& error) {
+    return refuse(error.what());
+  }
+}
+
+Status WriteAndSync(const fs::path& path, const std::string& bytes) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  bool good = file >= 0;
+  for (std::size_t done = 0; good && done < bytes.size();) {
+    const ssize_t count = write(file, bytes.data() + done, bytes.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    good = count > 0;
+    done += good ? static_cast<std::size_t>(count) : 0;
+  }
+  good = good && fsync(file) == 0;
+  const int error = errno;
+  if (file >= 0) close(file);
+  if (good) return Nothing{};
+  return Error{"cannot write " + path.string() + ": " + std::strerror(error)};
+}
+
+}  // namespace
+
+bool HasCheckpoint(const fs::path& folder) {
+  return fs::exists(folder / kNewest) || fs::exists(folder / kBefore);
+}
+
+Status SaveCheckpoint(const fs::path& folder, const Checkpoint& checkpoint) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  const fs::path fresh = folder / "checkpoint.new.bin";
+  if (Status written = WriteAndSync(fresh, Encode(checkpoint)); !written) return written;
+  if (fs::exists(folder / kNewest)) fs::rename(folder / kNewest, folder / kBefore, error);
+  if (!error) fs::rename(fresh, folder / kNewest, error);
+  if (error) return Error{"cannot write to " + folder.string() + ": " + error.message()};
+  const int directory = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory >= 0) {
+    fsync(directory);
+    close(directory);
+  }
+  return Nothing{};
+}
+
+Result<Checkpoint> LoadCheckpoint(const fs::path& folder) {
+  Result<Checkpoint> newest = Decode(folder / kNewest);
+  if (newest || !fs::exists(folder / kBefore)) return newest;
+  Result<Checkpoint> before = Decode(folder / kBefore);
+  return before ? std::move(before) : std::move(newest);
+}
+
+}  // namespace dynamix

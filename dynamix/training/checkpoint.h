@@ -1,0 +1,31 @@
+// Checkpoints: a file that holds everything a job needs to go on as if nothing had happened.
+//
+//   "DYNAMIX1", u64 header length, JSON header, arrays as raw little-endian numbers, u32 CRC-32 of
+//   all before it.
+// Written to a temporary file, synced and renamed, and the one before is kept: a process killed at
+// any moment leaves at least one whole checkpoint. Thread-safe as long as one process writes.
+// Loading refuses, with the reason, a file whose checksum, version or sizes are wrong, and then
+// tries the one before.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "dynamix/core/result.h"
+#include "dynamix/training/worker.h"
+
+namespace dynamix {
+
+struct Checkpoint {
+  std::string job;              // what is trained; a checkpoint of another job is not resumed
+  double seconds = 0;           // of training so far
+  double time_to_target_s = 0;  // 0: not reached yet
+  WorkerState worker;
+  std::string advisor;  // Advisor::Save
+};
+
+Status SaveCheckpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint);
+Result<Checkpoint> LoadCheckpoint(const std::filesystem::path& folder);
+bool HasCheckpoint(const std::filesystem::path& folder);
+
+}  // namespace dynamix

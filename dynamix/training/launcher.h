@@ -1,0 +1,29 @@
+// Starts N ranks of any program on this machine with torchrun's environment, and stands for them:
+// forwards their output line by line with a rank prefix, passes signals on, and when one fails
+// stops the others.
+//
+// Ranks run in process groups of their own and die with the launcher, however it ends. One launch
+// at a time per process: it takes SIGINT, SIGTERM and SIGCHLD over while it runs. Throws InputError
+// for options out of range and std::system_error when the system refuses pipes or processes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace dynamix {
+
+struct LaunchOptions {
+  int ranks = 1;                      // [1, 4096]
+  std::vector<std::string> command;   // program and arguments; found on PATH
+  std::string address = "127.0.0.1";  // MASTER_ADDR
+  int port = 0;                       // MASTER_PORT; 0: a free one
+  int threads = 1;                    // OMP_NUM_THREADS and OPENBLAS_NUM_THREADS of each rank
+  bool prefix = true;                 // "[rank] " before each line
+  double grace_s = 5;  // from asking the ranks to end (SIGTERM) to killing them, [0, 3600]
+};
+
+// Returns 0 when all ranks did, else the exit code of the first one that failed, 128 + its signal
+// if a signal ended it. A launcher that was asked to end by a signal returns 128 + that signal.
+int Launch(const LaunchOptions& options);
+
+}  // namespace dynamix

@@ -1,0 +1,109 @@
+#include "dynamix/training/launcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "dynamix/core/input_error.h"
+
+namespace dynamix {
+namespace {
+
+namespace fs = std::filesystem;
+
+class LauncherTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("dynamix_launch_" + std::to_string(getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string Read(const std::string& name) const {
+    std::ifstream file(folder_ / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static LaunchOptions Shell(int ranks, const std::string& script) {
+    return {.ranks = ranks, .command = {"sh", "-c", script}, .grace_s = 2};
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(LauncherTest, RanksSeeTorchrunsEnvironment) {
+  const std::string out = (folder_ / "rank").string();
+  EXPECT_EQ(Launch(Shell(3,
+                         "echo $RANK $WORLD_SIZE $LOCAL_RANK $MASTER_ADDR $OMP_NUM_THREADS "
+                         "> " +
+                             out + "$RANK; test $MASTER_PORT -gt 0")),
+            0);
+  EXPECT_EQ(Read("rank0"), "0 3 0 127.0.0.1 1\n");
+  EXPECT_EQ(Read("rank2"), "2 3 2 127.0.0.1 1\n");
+}
+
+TEST_F(LauncherTest, OutputHasRankPrefixesAndKeepsItsStream) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Launch(Shell(2, "printf 'one\\ntwo'; echo err >&2")), 0);
+  const std::string out = testing::internal::GetCapturedStdout();
+  EXPECT_THAT(out, testing::HasSubstr("[0] one\n"));
+  EXPECT_THAT(out, testing::HasSubstr("[1] two\n"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("[1] err\n"));
+}
+
+TEST_F(LauncherTest, OneFailureStopsAllAndGivesItsExitCode) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Launch(Shell(3, "if [ $RANK = 1 ]; then exit 7; fi; sleep 100")), 7);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("rank 1 ended"));
+}
+
+TEST_F(LauncherTest, RanksThatIgnoreTheRequestAreKilled) {
+  LaunchOptions options = Shell(2,
+                                "trap '' TERM; if [ $RANK = 1 ]; then exit 7; fi; "
+                                "while true; do sleep 0.01; done");
+  options.grace_s = 0.1;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Launch(options), 7);
+  testing::internal::GetCapturedStderr();
+}
+
+TEST_F(LauncherTest, ASignalToARankIsToldAsSuch) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Launch(Shell(1, "kill -9 $$")), 128 + SIGKILL);
+  testing::internal::GetCapturedStderr();
+}
+
+TEST_F(LauncherTest, SignalsReachTheRanks) {
+  const std::string out = (folder_ / "got").string();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    _exit(Launch(Shell(1, "trap 'echo term > " + out + "; exit 0' TERM; touch " + out +
+                              ".ready; while true; do sleep 0.01; done")));
+  }
+  while (!fs::exists(out + ".ready")) usleep(1000);
+  kill(pid, SIGTERM);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 128 + SIGTERM);
+  EXPECT_EQ(Read("got"), "term\n");
+}
+
+TEST_F(LauncherTest, ProgramsThatDoNotExistAreNamed) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Launch({.ranks = 1, .command = {"/no/such/program"}}), 127);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("/no/such/program"));
+}
+
+TEST_F(LauncherTest, OptionsAreValidated) {
+  EXPECT_THROW(Launch({.ranks = 0, .command = {"true"}}), InputError);
+  EXPECT_THROW(Launch({.ranks = 1}), InputError);
+}
+
+}  // namespace
+}  // namespace dynamix

@@ -1,0 +1,107 @@
+#include "dynamix/training/live_job.h"
+
+#include <algorithm>
+
+#include "dynamix/core/input_error.h"
+
+namespace dynamix {
+namespace {
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+LiveJob::LiveJob(WorkerGroup& group, Worker& worker, Classifier& classifier, Advisor* advisor,
+                 const LiveJobOptions& options)
+    : group_(group),
+      worker_(worker),
+      classifier_(classifier),
+      advisor_(advisor),
+      options_(options) {
+  RequireInRange("planned_samples", options.planned_samples, 1.0, 1e15);
+  RequireInRange("evaluate_windows", options.evaluate_windows, 1, 1 << 24);
+  RequireInRange("checkpoint_windows", options.checkpoint_windows, 1, 1 << 24);
+}
+
+Status LiveJob::Start() {
+  if (options_.resume && HasCheckpoint(options_.folder)) {
+    const Result<Checkpoint> loaded = LoadCheckpoint(options_.folder);
+    if (!loaded) return Error{loaded.error()};
+    const Checkpoint& checkpoint = loaded.value();
+    if (checkpoint.job != options_.name)
+      throw InputError("the checkpoint in " + options_.folder.string() + " is of `" +
+                       checkpoint.job + "`, this job is `" + options_.name + "`");
+    worker_.Restore(checkpoint.worker);
+    if (advisor_ != nullptr)
+      if (Status done = advisor_->Restore(checkpoint.advisor); !done) return done;
+    state_.seconds = checkpoint.seconds;
+    state_.reached = checkpoint.time_to_target_s > 0;
+    state_.time_to_target_s = checkpoint.time_to_target_s;
+  }
+  return Evaluate();
+}
+
+bool LiveJob::AtEnd() const {
+  return state_.samples >= options_.planned_samples || (options_.stop_at_target && state_.reached);
+}
+
+Status LiveJob::Run(const std::function<bool()>& stop, const std::function<void()>& on_window) {
+  while (!AtEnd()) {
+    const Clock::time_point start = Clock::now();
+    if (Status done = worker_.Iterate(stop()); !done) return done;
+    state_.seconds += SecondsSince(start);
+    state_.samples = static_cast<double>(worker_.samples_seen());
+    if (worker_.stopping()) {
+      state_.stopped = true;
+      return Save();
+    }
+    if (!worker_.window_ended()) continue;
+    if (worker_.windows() % options_.evaluate_windows == 0)
+      if (Status done = Evaluate(); !done) return done;
+    if (worker_.windows() % options_.checkpoint_windows == 0)
+      if (Status done = Save(); !done) return done;
+    if (on_window) on_window();
+  }
+  if (Status done = Evaluate(); !done) return done;
+  return Save();
+}
+
+Status LiveJob::Evaluate() {
+  state_.samples = static_cast<double>(worker_.samples_seen());
+  if (Status done = worker_.AverageBuffers(); !done) return done;
+  const int all = std::min(options_.held_out_samples, classifier_.reader().data().held_out.count());
+  const int first =
+      static_cast<int>(static_cast<std::int64_t>(all) * group_.rank() / group_.size());
+  const int last =
+      static_cast<int>(static_cast<std::int64_t>(all) * (group_.rank() + 1) / group_.size());
+  const PassSums own = classifier_.Evaluate(first, last - first);
+  double sums[] = {own.samples, own.loss, own.correct};
+  if (Status done = group_.AllReduce(sums); !done) return done;
+  state_.loss = sums[1] / sums[0];
+  state_.accuracy = sums[2] / sums[0];
+  const bool good = (options_.target_accuracy > 0 && state_.accuracy >= options_.target_accuracy) ||
+                    (options_.target_loss > 0 && state_.loss <= options_.target_loss);
+  if (good && !state_.reached) {
+    state_.reached = true;
+    state_.time_to_target_s = state_.seconds;
+  }
+  return Nothing{};
+}
+
+Status LiveJob::Save() {
+  if (options_.folder.empty()) return Nothing{};
+  Result<WorkerState> saved = worker_.Save();
+  if (!saved) return Error{saved.error()};
+  if (group_.rank() != 0) return Nothing{};
+  Checkpoint checkpoint;
+  checkpoint.job = options_.name;
+  checkpoint.seconds = state_.seconds;
+  checkpoint.time_to_target_s = state_.reached ? state_.time_to_target_s : 0;
+  checkpoint.worker = std::move(saved).value();
+  if (advisor_ != nullptr) checkpoint.advisor = advisor_->Save();
+  return SaveCheckpoint(options_.folder, checkpoint);
+}
+
+}  // namespace dynamix

@@ -1,0 +1,73 @@
+// A live job on one rank: iterations until the planned samples are seen, with held-out evaluation,
+// checkpoints, and a clock that counts training only.
+//
+// Every rank calls RunLiveJob with the same options. Rank 0 writes checkpoints; all ranks read
+// them, so the folder is one that all can see. An Error says that the ranks are lost or that
+// training diverged; the last checkpoint is whole.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "dynamix/core/result.h"
+#include "dynamix/training/checkpoint.h"
+#include "dynamix/training/classifier.h"
+#include "dynamix/training/worker.h"
+#include "dynamix/training/worker_group.h"
+
+namespace dynamix {
+
+struct LiveJobOptions {
+  std::string name;              // what is trained: only checkpoints with the same name are resumed
+  double planned_samples = 0;    // > 0
+  double target_accuracy = 0;    // held-out; 0: none
+  double target_loss = 0;        // held-out; 0: none
+  bool stop_at_target = false;   // else it goes on to the planned samples
+  int held_out_samples = 10000;  // the first so many, or all there are
+  int evaluate_windows = 5;      // evaluate every so many windows, >= 1
+  int checkpoint_windows = 25;   // and save, >= 1
+  std::filesystem::path folder;  // of checkpoints; empty: none
+  bool resume = false;           // from the folder's checkpoint, when there is one
+};
+
+// How the job stands. Loss and accuracy are held-out, of the last evaluation.
+struct LiveJobState {
+  double seconds = 0;  // of training, earlier parts of a resumed job included
+  double samples = 0;
+  double accuracy = 0, loss = 0;
+  bool reached = false;
+  double time_to_target_s = 0;  // when reached
+  bool stopped = false;         // by request, saved and resumable
+};
+
+class LiveJob {
+ public:
+  // All are borrowed: the caller owns the job's parts and keeps them until it is done. `advisor`
+  // may be null.
+  LiveJob(WorkerGroup& group, Worker& worker, Classifier& classifier, Advisor* advisor,
+          const LiveJobOptions& options);
+
+  // Resumes when asked to; throws InputError when the checkpoint is of another job.
+  Status Start();
+  // To the end, or until `stop` (asked in every iteration) is true on some rank. `on_window` is
+  // told after every window.
+  Status Run(const std::function<bool()>& stop, const std::function<void()>& on_window = {});
+
+  const LiveJobState& state() const { return state_; }
+  const Worker& worker() const { return worker_; }
+
+ private:
+  Status Evaluate();
+  Status Save();
+  bool AtEnd() const;
+
+  WorkerGroup& group_;
+  Worker& worker_;
+  Classifier& classifier_;
+  Advisor* advisor_;
+  LiveJobOptions options_;
+  LiveJobState state_;
+};
+
+}  // namespace dynamix

@@ -1,0 +1,174 @@
+#include "dynamix/training/live_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <mutex>
+
+#include "dynamix/core/input_error.h"
+#include "dynamix/training/in_process_advisor.h"
+#include "dynamix/training/ranks_conformance.h"
+
+namespace dynamix {
+namespace {
+
+namespace fs = std::filesystem;
+
+class LiveJobTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    SetThreads(1);
+    folder_ = fs::temp_directory_path() / ("dynamix_live_job_" + std::to_string(getpid()));
+    job_.start_batches = {6, 10};
+    job_.options.window_iterations = 5;
+    job_.options.optimizer = {.learning_rate = 0.02,
+                              .base_batch = 16,
+                              .rule = LearningRateRule::kAdaScale,
+                              .planned_samples = 3000};
+    options_ = {.name = "test",
+                .planned_samples = 3000,
+                .target_accuracy = 0.6,
+                .evaluate_windows = 2,
+                .checkpoint_windows = 3,
+                .folder = folder_};
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  struct Outcome {
+    std::vector<float> weights;
+    LiveJobState state;
+    std::vector<int> batches;
+    int decisions = 0;
+  };
+
+  // Runs, resuming when asked to, until the job's end or until `stop_after` iterations.
+  Outcome Run(bool resume, int stop_after = 1 << 30) {
+    Outcome outcome;
+    const auto groups = WorkerGroup::ConnectThreads(2, {.timeout_s = 20});
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < 2; ++rank)
+      threads.emplace_back([&, rank] { RunRank(*groups[rank], resume, stop_after, outcome); });
+    for (std::thread& thread : threads) thread.join();
+    return outcome;
+  }
+
+  void RunRank(WorkerGroup& group, bool resume, int stop_after, Outcome& outcome) {
+    Classifier classifier(job_.model, BatchReader(job_.data, {}, 1), 1);
+    // Depends on all rounds so far, but not on their times.
+    int seen = 0;
+    InProcessAdvisor advisor(
+        group, LearningRateRule::kAdaScale, 0.02,
+        [&seen](const Round& round) {
+          seen += static_cast<int>(round.index) + 1;
+          return std::vector<int>{4 + seen % 7, 9};
+        },
+        [&outcome](const Round&, const std::vector<int>&) { ++outcome.decisions; });
+    WorkerOptions options = job_.options;
+    options.start_batch = job_.start_batches[group.rank()];
+    options.bounds.min = 1;
+    auto started = Worker::Start(group, TrainableOf(classifier), options, &advisor);
+    ASSERT_TRUE(started.ok());
+    Worker& worker = *started.value();
+    LiveJobOptions live = options_;
+    live.resume = resume;
+    LiveJob job(group, worker, classifier, &advisor, live);
+    ASSERT_TRUE(job.Start().ok());
+    const Status done =
+        job.Run([&] { return group.rank() == 1 && worker.iterations() + 1 >= stop_after; });
+    ASSERT_TRUE(done.ok()) << done.error();
+    if (group.rank() != 0) return;
+    outcome.weights = worker.parameters().CopyValues();
+    outcome.state = job.state();
+    outcome.batches = worker.batches();
+  }
+
+  fs::path folder_;
+  SampleJob job_;
+  LiveJobOptions options_;
+};
+
+TEST_F(LiveJobTest, TrainsToTheEndAndReachesItsTarget) {
+  const Outcome outcome = Run(false);
+  EXPECT_GE(outcome.state.samples, 3000);
+  EXPECT_TRUE(outcome.state.reached);
+  EXPECT_GT(outcome.state.accuracy, 0.6);
+  EXPECT_GT(outcome.state.time_to_target_s, 0);
+  EXPECT_LE(outcome.state.time_to_target_s, outcome.state.seconds);
+  EXPECT_FALSE(outcome.state.stopped);
+}
+
+// Stopped inside a window, right after one (advice given but not taken) and just before one.
+TEST_F(LiveJobTest, AStoppedJobResumesBitIdentically) {
+  options_.folder = folder_ / "through";
+  const Outcome through = Run(false);
+  for (const int stop_after : {17, 5, 6, 10, 40}) {
+    options_.folder = folder_ / std::to_string(stop_after);
+    const Outcome first = Run(false, stop_after);
+    EXPECT_TRUE(first.state.stopped);
+    const Outcome rest = Run(true);
+    EXPECT_EQ(first.decisions + rest.decisions, through.decisions) << stop_after;
+    EXPECT_EQ(rest.weights, through.weights) << stop_after;
+    EXPECT_EQ(rest.batches, through.batches) << stop_after;
+    EXPECT_GE(rest.state.samples, 3000);
+    EXPECT_GT(rest.state.seconds, first.state.seconds);
+  }
+}
+
+TEST_F(LiveJobTest, ACheckpointOfAnotherJobIsRefused) {
+  Run(false, 7);
+  WorkerGroup alone;
+  Classifier classifier(job_.model, BatchReader(job_.data, {}, 1), 1);
+  WorkerOptions options = job_.options;
+  options.start_batch = 8;
+  const auto worker = std::move(Worker::Start(alone, TrainableOf(classifier), options)).value();
+  LiveJobOptions live = options_;
+  live.resume = true;
+  EXPECT_THROW((void)LiveJob(alone, *worker, classifier, nullptr, live).Start(), InputError);
+  live.name = "another";
+  EXPECT_THROW((void)LiveJob(alone, *worker, classifier, nullptr, live).Start(), InputError);
+}
+
+class CheckpointTest : public LiveJobTest {};
+
+TEST_F(CheckpointTest, RoundTripsExactly) {
+  Checkpoint checkpoint;
+  checkpoint.job = "job \"x\"";
+  checkpoint.seconds = 1.0 / 3;
+  checkpoint.worker.cursor = 1234567890123;
+  checkpoint.worker.batches = {1, 2};
+  checkpoint.worker.start_batches = checkpoint.worker.highest =
+      checkpoint.worker.micro_batches = {3, 4};
+  checkpoint.worker.parameters = {0.1f, -0.2f};
+  checkpoint.worker.optimizer = {{1.5f}, {2.5f}};
+  checkpoint.worker.buffers = {{3.5f, 4.5f}};
+  checkpoint.advisor = std::string("a\0b", 3);
+  ASSERT_TRUE(SaveCheckpoint(folder_, checkpoint).ok());
+  const auto loaded = LoadCheckpoint(folder_);
+  ASSERT_TRUE(loaded.ok()) << loaded.error();
+  EXPECT_EQ(loaded.value().job, checkpoint.job);
+  EXPECT_EQ(loaded.value().seconds, checkpoint.seconds);
+  EXPECT_EQ(loaded.value().worker.cursor, checkpoint.worker.cursor);
+  EXPECT_EQ(loaded.value().worker.optimizer, checkpoint.worker.optimizer);
+  EXPECT_EQ(loaded.value().worker.buffers, checkpoint.worker.buffers);
+  EXPECT_EQ(loaded.value().advisor, checkpoint.advisor);
+}
+
+TEST_F(CheckpointTest, ADamagedFileFallsBackToTheOneBefore) {
+  Checkpoint checkpoint;
+  checkpoint.job = "first";
+  ASSERT_TRUE(SaveCheckpoint(folder_, checkpoint).ok());
+  checkpoint.job = "second";
+  ASSERT_TRUE(SaveCheckpoint(folder_, checkpoint).ok());
+  EXPECT_EQ(LoadCheckpoint(folder_).value().job, "second");
+  std::fstream(folder_ / "checkpoint.bin", std::ios::in | std::ios::out).seekp(20).put('!');
+  EXPECT_EQ(LoadCheckpoint(folder_).value().job, "first");
+  std::ofstream(folder_ / "checkpoint.before.bin") << "DYNAMIX1";
+  const auto refused = LoadCheckpoint(folder_);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error(), testing::HasSubstr("checksum"));
+}
+
+}  // namespace
+}  // namespace dynamix
