@@ -1,0 +1,233 @@
+#include "dynamix/cli/train_command.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "dynamix/cli/commands.h"
+#include "dynamix/cli/data_folder.h"
+#include "dynamix/cli/interrupt.h"
+#include "dynamix/cli/progress.h"
+#include "dynamix/cli/suite.h"
+#include "dynamix/cli/train_flags.h"
+#include "dynamix/core/input_error.h"
+#include "dynamix/simulator/task.h"
+#include "dynamix/simulator/toml_file.h"
+#include "dynamix/training/classifier.h"
+#include "dynamix/training/launcher.h"
+#include "dynamix/training/rank_place.h"
+#include "dynamix/training/virtual_cluster.h"
+
+namespace dynamix {
+namespace {
+
+void Override(const TrainFlags& flags, Workload& workload, Scenario& scenario) {
+  if (!flags.model.empty()) workload.model.name = flags.model;
+  if (flags.width > 0) workload.model.width = flags.width;
+  if (flags.planned_samples > 0) workload.optimizer.planned_samples = flags.planned_samples;
+  if (flags.learning_rate > 0) workload.optimizer.learning_rate = flags.learning_rate;
+  if (flags.start_batch > 0) scenario.start_batch = flags.start_batch;
+  if (flags.target_accuracy > 0) workload.target = {.accuracy = flags.target_accuracy};
+  if (flags.rule.empty()) return;
+  const auto rule = ParseLearningRateRule(flags.rule);
+  if (!rule) throw InputError::OutOfRange("--rule", flags.rule, "none, linear, sqrt or adascale");
+  workload.optimizer.rule = *rule;
+}
+
+std::string EffectiveConfig(const TrainFlags& flags, TrainJob job) {
+  std::string backend = flags.backend, policy = flags.policy;
+  std::string workload = job.workload.name, cluster = job.scenario.name;
+  int workers = job.workers, seed = flags.seed, window = flags.window;
+  return WriteToml([&](TomlFields& fields) {
+    fields.Section("run", [&](TomlFields& run) {
+      run.Text("backend", backend);
+      run.Text("policy", policy);
+      run.Text("workload", workload);
+      run.Text("cluster", cluster);
+      run.Integer("workers", workers, 1, 4096);
+      run.Integer("seed", seed, 0, 1 << 30);
+      run.Integer("window", window, 1, 100000);
+    });
+    fields.Section("workload", [&](TomlFields& inner) { VisitFields(inner, job.workload); });
+    fields.Section("cluster", [&](TomlFields& inner) { VisitFields(inner, job.scenario); });
+  });
+}
+
+TrainJob MakeJob(const TrainFlags& flags) {
+  TrainJob job;
+  const std::string cluster = flags.cluster.empty() ? "homogeneous" : flags.cluster;
+  job.scenario = LoadScenario(FindData("--cluster", cluster, "scenarios", ".toml"));
+  job.workload = LoadWorkload(FindData("--workload", flags.workload, "workloads", ".toml"));
+  job.policy = FindPolicy(flags.policy);
+  const RankPlace place = ReadRankPlace([](const char* name) { return std::getenv(name); });
+  job.workers = flags.workers > 0 ? flags.workers : job.scenario.workers;
+  if (flags.backend == "live" && place.size > 1) job.workers = place.size;
+  job.workload = job.workload.OnWorkers(job.workers);
+  Override(flags, job.workload, job.scenario);
+  job.scenario.Validate();
+  job.workload.Validate();
+  const std::string policy = std::filesystem::path(flags.policy).stem().string();
+  job.name = job.workload.name + "-" + job.scenario.name + "-" + std::to_string(job.workers) + "-" +
+             policy + "-" + std::to_string(flags.seed);
+  if (!flags.no_record) job.folder = flags.run.empty() ? "runs/" + job.name : flags.run;
+  job.config = EffectiveConfig(flags, job);
+  return job;
+}
+
+// A run on an Environment: sim or virtual.
+void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedCluster& environment,
+                    const ReferenceCurve* reference) {
+  const auto policy = job.policy.make();
+  Arbitrator arbitrator(*policy, job.policy.actions, Rng(flags.seed));
+  RunFolder folder(job.folder, job.config);
+  Progress progress("train", static_cast<long>(job.workload.optimizer.planned_samples), flags.json);
+  const InterruptFlag interrupted;
+  std::vector<int> previous;
+  double seen = 0, last_loss = kMissing;
+  const auto on_window = [&](const Round& round, const Arbitrator& own, const Truth& truth) {
+    if (interrupted) throw Interrupted();
+    std::vector<int> batches;
+    for (const RoundEntry& entry : round.entries) batches.push_back(entry.batch);
+    if (previous.empty()) previous = batches;
+    const double gained = reference != nullptr && !IsMissing(last_loss)
+                              ? reference->Tau(truth.held_out_loss) - reference->Tau(last_loss)
+                              : kMissing;
+    last_loss = truth.held_out_loss;
+    const std::vector<int> sizes =
+        Apply(round, own.states().shares, own.decisions(), job.policy.actions);
+    folder.AddRound(RoundJson(round, own, truth, sizes, previous, gained));
+    previous = batches;
+    char note[96];
+    std::snprintf(note, sizeof note, "accuracy %.4f  global batch %.0f  %.1f s on the job's clock",
+                  truth.held_out_accuracy, round.GlobalBatch(), truth.seconds);
+    progress.Advance(static_cast<long>(environment.samples_seen() - seen), note);
+    seen = environment.samples_seen();
+  };
+  const double equal_time = flags.full ? std::numeric_limits<double>::infinity() : 0;
+  JobResult result = RunJob(environment, arbitrator, equal_time, on_window);
+  result.final_accuracy = environment.truth().held_out_accuracy;
+  const nlohmann::json summary = SummaryJson(flags, job, result, environment.truth().seconds);
+  folder.Finish(summary);
+  PrintSummary(flags, job, summary);
+}
+
+void RunVirtual(const TrainFlags& flags, const TrainJob& job) {
+  SetThreads(flags.threads);
+  const std::string& dataset = job.workload.model.dataset;
+  auto data = std::make_shared<const Dataset>(
+      LoadDataset(dataset, flags.data.empty() ? DatasetFolder(dataset) : flags.data));
+  const auto cluster = MakeVirtualCluster(job.scenario, job.workload, job.workers, flags.seed,
+                                          std::move(data), {.window_iterations = flags.window});
+  RunEnvironment(flags, job, *cluster, nullptr);
+}
+
+void RunSimulated(const TrainFlags& flags, const TrainJob& job) {
+  const MiniaturePools pools = LoadPools({{job.scenario, job.workload, job.workers, flags.seed}});
+  const Task task =
+      MakeTask(job.scenario, job.workload, job.workers, flags.seed, pools, flags.window);
+  RunEnvironment(flags, job, *task.MakeEnvironment(), &task.reference);
+}
+
+// This command again, once per rank.
+void LaunchSelf(const TrainJob& job) {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  const std::string all{std::istreambuf_iterator<char>(file), {}};
+  LaunchOptions launch{.ranks = job.workers, .command = {}, .prefix = false, .grace_s = 15};
+  for (std::size_t at = 0; at < all.size(); at = all.find('\0', at) + 1)
+    launch.command.emplace_back(all.c_str() + at);
+  launch.command[0] = std::filesystem::read_symlink("/proc/self/exe").string();
+  if (const int code = Launch(launch); code != 0) std::exit(code);
+}
+
+void Train(const TrainFlags& flags) {
+  const TrainJob job = MakeJob(flags);
+  if (flags.backend == "sim") return RunSimulated(flags, job);
+  if (flags.backend == "virtual") return RunVirtual(flags, job);
+  const RankPlace place = ReadRankPlace([](const char* name) { return std::getenv(name); });
+  if (place.size == 1 && job.workers > 1) return LaunchSelf(job);
+  RunLiveRank(flags, job);
+}
+
+void AddJobFlags(CLI::App& command, TrainFlags& flags) {
+  command.add_option("--backend", flags.backend, "sim, virtual (real SGD, modelled clock) or live")
+      ->check(CLI::IsMember({"sim", "virtual", "live"}))
+      ->capture_default_str();
+  command.add_option("--workload", flags.workload, "what is trained: a file, or one of workloads/")
+      ->capture_default_str();
+  command.add_option("--cluster", flags.cluster,
+                     "on what: a file, or one of scenarios/; live ranks are slowed down to it");
+  command.add_option("--policy", flags.policy, "a rule, a shipped policy or a policy file")
+      ->capture_default_str();
+  command.add_option("--workers", flags.workers, "number of workers; default: the cluster's")
+      ->check(CLI::Range(1, 4096));
+  command.add_option("--seed", flags.seed, "of weights, order of samples, jitter and events")
+      ->check(CLI::Range(0, 1 << 30))
+      ->capture_default_str();
+  command.add_option("--window", flags.window, "iterations per window")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command.add_option("--data", flags.data, "folder of the data set");
+  command.add_option("--run", flags.run, "folder of what the run leaves; default: runs/<job>");
+  command.add_flag("--no-record", flags.no_record, "leave nothing");
+  command.add_flag("--full", flags.full,
+                   "do not end at the target: go on to the planned samples (live) or the budget");
+  command.add_flag("--json", flags.json, "one JSON object on stdout instead of a table");
+}
+
+void AddOverrides(CLI::App& command, TrainFlags& flags) {
+  command.add_option("--model", flags.model, "instead of the workload's");
+  command.add_option("--width", flags.width, "factor on the model's channel counts")
+      ->check(CLI::Range(1e-3, 8.0));
+  command.add_option("--rule", flags.rule, "learning-rate rule: none, linear, sqrt, adascale");
+  command.add_option("--learning-rate", flags.learning_rate, "at the base batch")
+      ->check(CLI::Range(1e-9, 1e3));
+  command.add_option("--samples", flags.planned_samples, "planned samples: the schedule's length")
+      ->check(CLI::Range(1.0, 1e15));
+  command.add_option("--target", flags.target_accuracy, "held-out accuracy that ends the job")
+      ->check(CLI::Range(0.0, 1.0));
+  command.add_option("--start-batch", flags.start_batch, "local batch at the start")
+      ->check(CLI::Range(1, 1 << 20));
+}
+
+void AddLiveFlags(CLI::App& command, TrainFlags& flags) {
+  command.add_flag("--resume", flags.resume, "live: go on from the run folder's checkpoint");
+  command
+      .add_option("--micro-batch", flags.micro_batch, "live: samples of one forward pass at most")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command.add_option("--threads", flags.threads, "threads of libtorch per process")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command.add_option("--evaluate-every", flags.evaluate_windows, "live: windows per evaluation")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command
+      .add_option("--checkpoint-every", flags.checkpoint_windows, "live: windows per checkpoint")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command
+      .add_option("--timeout", flags.timeout_s, "live: seconds until a silent rank counts as lost")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  command.add_option("--interface", flags.interface, "live: network interface of the exchange");
+}
+
+}  // namespace
+
+void AddTrainCommand(CLI::App& app) {
+  // The flags live as long as the callback that reads them.
+  const auto flags = std::make_shared<TrainFlags>();
+  CLI::App* command = app.add_subcommand("train", "Train one job under one policy");
+  AddJobFlags(*command, *flags);
+  AddOverrides(*command, *flags);
+  AddLiveFlags(*command, *flags);
+  command->footer(
+      "Examples:\n"
+      "  dynamix train --cluster heterogeneous_4x --workers 8 --policy balanced\n"
+      "  dynamix train --backend live --workers 2 --policy goodput --run runs/mine\n"
+      "  dynamix launch -n 2 -- dynamix train --backend live --run runs/mine --resume");
+  command->callback([flags] { Train(*flags); });
+}
+
+}  // namespace dynamix

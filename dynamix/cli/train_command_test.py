@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""dynamix train and launch with real processes: a killed rank ends the others with an error; kill -9 and SIGTERM, then
+--resume, end with the same bits as a run that was left alone.
+
+usage: train_command_test.py DYNAMIX FASHION_MNIST_FOLDER
+"""
+import json
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+RANKS = 2
+WORKLOAD = """
+[model]
+name = "mlp"
+width = 0.1
+dataset = "fashion_mnist"
+[optimizer]
+learning_rate = 0.05
+base_batch = 16
+rule = "adascale"
+planned_samples = 2400
+[convergence]
+engine = "quadratic"
+[target]
+accuracy = 0.99
+"""
+# Every iteration takes 10 ms at least, so that there is time to interfere.
+CLUSTER = """
+start_batch = 8
+[[node]]
+overhead_ms = 10
+"""
+
+
+def command(program, folder, work, *more):
+    return [program, "train", "--backend", "live", "--workers", str(RANKS), "--workload", str(work / "small.toml"),
+            "--cluster", str(work / "paced.toml"), "--window", "5", "--checkpoint-every", "2", "--evaluate-every", "10",
+            "--timeout", "20", "--data", sys.argv[2], "--run", str(folder), "--json", *more]
+
+
+def weights(folder):
+    """The parameters in a checkpoint (layout: dynamix/training/checkpoint.h)."""
+    data = (folder / "checkpoint.bin").read_bytes()
+    length = struct.unpack_from("<Q", data, 8)[0]
+    header = json.loads(data[16:16 + length])
+    begin = 16 + length + 8 * (4 * header["ranks"] + 2 + 4 + 8 + 5)
+    return data[begin:begin + 4 * header["parameters"]]
+
+
+def rounds(folder):
+    try:
+        return len((folder / "rounds.jsonl").read_text().splitlines())
+    except FileNotFoundError:
+        return 0
+
+
+def ranks_of(process):
+    """Process ids of the launcher's ranks."""
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], stdout=subprocess.PIPE, text=True)
+    return [int(pid) for pid in listed.stdout.split()]
+
+
+def start_and_wait(program, folder, work, lines):
+    process = subprocess.Popen(command(program, folder, work), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while rounds(folder) < lines and process.poll() is None:
+        time.sleep(0.005)
+    assert process.poll() is None, process.communicate()
+    return process, ranks_of(process)
+
+
+def expect_gone(pids):
+    for pid in pids:
+        assert not pathlib.Path(f"/proc/{pid}/cmdline").exists(), f"process {pid} is left"
+
+
+def resume(program, folder, work):
+    done = subprocess.run(command(program, folder, work, "--resume"), stdout=subprocess.PIPE, check=True, timeout=120)
+    return json.loads(done.stdout)
+
+
+def main():
+    program = str(pathlib.Path(sys.argv[1]).resolve())
+    with tempfile.TemporaryDirectory() as name:
+        work = pathlib.Path(name)
+        (work / "small.toml").write_text(WORKLOAD)
+        (work / "paced.toml").write_text(CLUSTER)
+
+        alone = subprocess.run(command(program, work / "alone", work), stdout=subprocess.PIPE, check=True, timeout=120)
+        summary = json.loads(alone.stdout)
+        assert summary["windows"] == 30 and rounds(work / "alone") == 30, summary
+        for file in ("config.toml", "summary.json"):
+            assert (work / "alone" / file).stat().st_size > 0
+
+        # A killed rank: the other ends with an error, the launcher with the signal's code, nobody hangs.
+        process, pids = start_and_wait(program, work / "killed", work, 5)
+        assert len(pids) == RANKS, pids
+        os.kill(pids[1], signal.SIGKILL)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode in (128 + signal.SIGKILL, 1), (process.returncode, errors)
+        assert "lost the others" in errors or "ended with signal 9" in errors, errors
+        expect_gone(pids)
+        resume(program, work / "killed", work)
+        assert weights(work / "killed") == weights(work / "alone"), "kill -9 and resume: other weights"
+        assert rounds(work / "killed") == 30
+
+        # SIGTERM to the launcher: all ranks save together.
+        process, pids = start_and_wait(program, work / "stopped", work, 5)
+        process.terminate()
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 128 + signal.SIGTERM, (process.returncode, errors)
+        assert "--resume" in errors, errors
+        expect_gone(pids)
+        before = rounds(work / "stopped")
+        resume(program, work / "stopped", work)
+        assert 5 <= before < 30 and rounds(work / "stopped") == 30
+        assert weights(work / "stopped") == weights(work / "alone"), "SIGTERM and resume: other weights"
+
+        # Another job's checkpoint is refused as bad input.
+        other = command(program, work / "stopped", work, "--resume", "--seed", "2")
+        refused = subprocess.run(other, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert refused.returncode != 0 and "this job is" in refused.stderr, refused
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+// What `dynamix train` was asked to do, and the two descriptions it leads to. Plain values.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "dynamix/arbitrator/evaluation.h"
+#include "dynamix/cli/policy_spec.h"
+#include "dynamix/cli/run_folder.h"
+#include "dynamix/simulator/scenario.h"
+#include "dynamix/simulator/workload.h"
+
+namespace dynamix {
+
+struct TrainFlags {
+  std::string backend = "virtual";
+  std::string workload = "lenet_fashion";
+  std::string cluster;  // empty: homogeneous; live then runs unpaced
+  std::string policy = "static";
+  int workers = 0;  // 0: the cluster's
+  int seed = 1;
+  int window = 20;
+  std::string run;   // folder; empty: runs/<workload>-<cluster>-<policy>-<seed>
+  std::string data;  // folder of the data set; empty: where it usually is
+  bool full = false;
+  bool json = false;
+  bool no_record = false;
+  // Overrides of the workload; 0 and empty leave it as it is.
+  std::string model, rule;
+  double width = 0, planned_samples = 0, target_accuracy = 0, learning_rate = 0;
+  int start_batch = 0;
+  // live
+  bool resume = false;
+  int micro_batch = 256;
+  int threads = 1;
+  int evaluate_windows = 5, checkpoint_windows = 25;
+  double timeout_s = 60;
+  std::string interface;
+};
+
+// The job, with overrides applied.
+struct TrainJob {
+  Scenario scenario;
+  Workload workload;
+  PolicySpec policy;
+  int workers = 0;
+  std::filesystem::path folder;  // empty: nothing is recorded
+  std::string name;              // for tables and checkpoints
+  std::string config;            // effective, as TOML
+};
+
+// What is told at the end.
+nlohmann::json SummaryJson(const TrainFlags& flags, const TrainJob& job, const JobResult& result,
+                           double seconds);
+
+// Where a data set usually is: fashion_mnist as FashionMnistFolder says, others in
+// $DYNAMIX_DATASETS/NAME or ~/.cache/dynamix/NAME.
+std::string DatasetFolder(const std::string& dataset);
+
+// One rank of a live job, to its end. Throws Interrupted when it was asked to stop and has saved,
+// std::runtime_error when ranks are lost.
+void RunLiveRank(const TrainFlags& flags, const TrainJob& job);
+
+// Prints a finished run.
+void PrintSummary(const TrainFlags& flags, const TrainJob& job, const nlohmann::json& summary);
+
+}  // namespace dynamix
