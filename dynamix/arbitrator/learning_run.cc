@@ -1,5 +1,7 @@
 #include "dynamix/arbitrator/learning_run.h"
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -24,6 +26,12 @@ LearnerOptions LearnerFor(const LearningRunOptions& options) {
                             options.seed);
 }
 
+double OctavesOff(const Round& round, const LearningTask& task) {
+  const double batch = round.GlobalBatch();
+  if (!(task.hindsight_batch > 0) || !(batch > 0)) return 0;
+  return std::abs(std::log2(batch / task.hindsight_batch));
+}
+
 }  // namespace
 
 void LearningRunOptions::Validate() const {
@@ -32,6 +40,8 @@ void LearningRunOptions::Validate() const {
   local_ppo.Validate();
   RequireInRange("updates", updates, 1, 1000000);
   RequireInRange("tasks", tasks, std::int64_t{1}, std::int64_t{1} << 40);
+  RequireInRange("shaping", shaping, 0.0, 10.0);
+  RequireInRange("shaping_end", shaping_end, 1e-6, 1.0);
   RequireInRange("units_per_job", units_per_job, 1.0, 1e6);
 }
 
@@ -53,11 +63,18 @@ Round LearningRun::Open(Slot& slot) const {
   slot.task = source_(slot.number, slot.course);
   Round round = slot.task.environment->Reset();
   slot.tau = slot.task.tau(slot.task.environment->truth().held_out_loss);
+  slot.octaves_off = OctavesOff(round, slot.task);
   return round;
+}
+
+double LearningRun::Shaping() const {
+  const double progress = static_cast<double>(updates_) / options_.updates;
+  return options_.shaping * std::max(0.0, 1 - progress / options_.shaping_end);
 }
 
 std::vector<Round> LearningRun::StepEnvironments(std::vector<WindowOutcome>& outcomes) {
   std::vector<Round> rounds(slots_.size());
+  const double shaping = Shaping();
   ParallelFor(options_.learning.jobs, options_.learning.threads, [&](int s) {
     Slot& slot = slots_[s];
     rounds[s] = slot.task.environment->Step(sizes_[s]);
@@ -70,6 +87,9 @@ std::vector<Round> LearningRun::StepEnvironments(std::vector<WindowOutcome>& out
                       : truth.out_of_time ? StepEnd::kTruncated
                                           : StepEnd::kContinues;
     slot.tau = tau;
+    outcomes[s].potential_before = -shaping * slot.octaves_off;
+    slot.octaves_off = OctavesOff(rounds[s], slot.task);
+    outcomes[s].potential_after = -shaping * slot.octaves_off;
   });
   return rounds;
 }
@@ -176,8 +196,11 @@ Status LearningRun::Restore(const std::string& folder) {
 void LearningRun::Replay(int index) {
   Slot& slot = slots_[index];
   arbitrator_.Start(index, Open(slot));
-  for (const std::vector<int>& sizes : slot.sizes)
-    arbitrator_.Observe(index, slot.task.environment->Step(sizes));
+  for (const std::vector<int>& sizes : slot.sizes) {
+    const Round round = slot.task.environment->Step(sizes);
+    arbitrator_.Observe(index, round);
+    slot.octaves_off = OctavesOff(round, slot.task);
+  }
   slot.tau = slot.task.tau(slot.task.environment->truth().held_out_loss);
 }
 

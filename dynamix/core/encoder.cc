@@ -169,6 +169,7 @@ States Encoder::Encode(const Round& round) {
   global[kLearningRate] =
       Log2Ratio(mean_training(&TrainingReport::learning_rate), round.base_learning_rate);
   global[kProgress] = mean_training(&TrainingReport::progress);
+  global[kTargetGap] = Log2Ratio(1 - job_.accuracy, 1 - round.target_accuracy);
   global[kRuleLinear] = round.rule == LearningRateRule::kLinear;
   global[kRuleSqrt] = round.rule == LearningRateRule::kSqrt;
   global[kRuleAdaScale] = round.rule == LearningRateRule::kAdaScale;
@@ -176,6 +177,7 @@ States Encoder::Encode(const Round& round) {
   global[kIterationGrowth] =
       Log2Ratio(MeanOver(round, [](const Report& r) { return r.iteration_ms; }), job_.iteration_ms);
   global[kMeanGrowth] = Log2Ratio(MeanBatch(round), MeanStart(round));
+  global[kBaseRatio] = Log2Ratio(global_batch, round.base_batch);
   global[kTeamLastChange] = job_.batch.last_change;
   global[kTeamChangeAge] = AgeFeature(job_.batch.change_age);
   global[kNetworkTier] = TierFeature(round);

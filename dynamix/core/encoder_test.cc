@@ -106,7 +106,7 @@ TEST(EncoderTest, UnitsDoNotMatter) {
   }
 }
 
-TEST(EncoderTest, ACopyOfTheClusterChangesOnlyTheNoiseToBatchRatio) {
+TEST(EncoderTest, ACopyOfTheClusterChangesOnlyWhatComparesTheGlobalBatch) {
   Rng rng(6);
   Round round = SampleRound(rng, 5);
   Round doubled = round;
@@ -116,10 +116,12 @@ TEST(EncoderTest, ACopyOfTheClusterChangesOnlyTheNoiseToBatchRatio) {
   States y = b.Encode(doubled);
   // The global batch really is twice as large.
   EXPECT_NEAR(Global(y, kNoiseToBatch), Global(x, kNoiseToBatch) - 1, 1e-5);
-  y.team[kNoiseToBatch] = x.team[kNoiseToBatch];
+  EXPECT_NEAR(Global(y, kBaseRatio), Global(x, kBaseRatio) + 1, 1e-5);
+  for (int f : {kNoiseToBatch, kBaseRatio}) y.team[f] = x.team[f];
   ExpectSameRow(x.team.data(), y.team.data(), TeamWidth());
   for (int i = 0; i < 10; ++i) {
-    y.local[i * LocalWidth() + kLocalFeatureCount + kNoiseToBatch] = x.team[kNoiseToBatch];
+    for (int f : {kNoiseToBatch, kBaseRatio})
+      y.local[i * LocalWidth() + kLocalFeatureCount + f] = x.team[f];
     ExpectSameRow(&x.local[i % 5 * LocalWidth()], &y.local[i * LocalWidth()], LocalWidth());
     EXPECT_NEAR(y.shares[i], x.shares[i % 5] / 2, 1e-12);
   }

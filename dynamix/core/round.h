@@ -29,7 +29,10 @@ struct Round {
   // Length of the window on the job's clock, > 0; the slowest worker's.
   double seconds = 0;
   LearningRateRule rule = LearningRateRule::kNone;
+  // What the job was configured with; missing when the user did not say.
   double base_learning_rate = kMissing;  // at the start of the job, > 0
+  double base_batch = kMissing;          // global batch the base learning rate belongs to, > 0
+  double target_accuracy = kMissing;     // what the user waits for, (0, 1)
   std::vector<RoundEntry> entries;
 
   int ActiveCount() const {

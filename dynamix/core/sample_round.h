@@ -14,6 +14,8 @@ inline Round SampleRound(Rng& rng, int workers) {
   round.seconds = 2;
   round.rule = LearningRateRule::kAdaScale;
   round.base_learning_rate = 0.1;
+  round.base_batch = 256;
+  round.target_accuracy = 0.9;
   double slowest = 0;
   for (int i = 0; i < workers; ++i) {
     RoundEntry entry;

@@ -25,6 +25,7 @@
 //   miniatures        MiniatureRanges; [[prototypes too, hidden 6 to 56, label noise to 0.25]]
 //   run               [min_windows, max_windows] at the base batch, log
 //   target            run_share [0.4, 0.95]; redrawn when the curve goes flat before 0.2
+//   named target      70 % of the jobs tell the policy their target accuracy
 //   budget            3 reference times to target
 #include "dynamix/simulator/distribution.h"
 
@@ -70,6 +71,7 @@ class TaskDrawer {
     workload.target.run_share = rng_.Uniform(0.4, 0.95);
     Task task =
         MakeTask(scenario, workload, workers_, seed, options_.pools, options_.window_iterations);
+    if (rng_.Uniform() < 0.3) task.limits.named_accuracy = 0;  // not every user names a target
     return Accept(std::move(task));
   }
 

@@ -57,6 +57,12 @@ double ReferenceCurve::TimeTo(double loss) const {
   return found == points_.end() ? run_seconds_ : found->seconds;
 }
 
+double ReferenceCurve::AccuracyAt(double loss) const {
+  const auto found = std::find_if(points_.begin(), points_.end(),
+                                  [loss](const Point& p) { return p.loss <= loss; });
+  return found == points_.end() ? points_.back().accuracy : found->accuracy;
+}
+
 double ReferenceCurve::LossAtTime(double share) const {
   const double seconds = share * run_seconds_;
   const auto after = std::lower_bound(points_.begin(), points_.end(), seconds,

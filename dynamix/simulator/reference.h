@@ -32,6 +32,8 @@ class ReferenceCurve {
 
   // When the first window ended whose loss was at or below `loss`; the run's length when none did.
   double TimeTo(double loss) const;
+  // Held-out accuracy at that time.
+  double AccuracyAt(double loss) const;
 
   double initial_loss() const { return points_.front().loss; }
   double final_loss() const { return points_.back().loss; }

@@ -195,6 +195,8 @@ Round SimulatedCluster::MakeRound(const TrainingReport& training) {
   round.seconds = truth_.window_seconds;
   round.rule = optimizer_.rule;
   round.base_learning_rate = optimizer_.learning_rate;
+  round.base_batch = optimizer_.base_batch;
+  if (limits_.named_accuracy > 0) round.target_accuracy = limits_.named_accuracy;
   round.entries = entries_;
   for (int i = 0; i < workers(); ++i) {
     if (batches_[i] == 0) continue;

@@ -32,7 +32,7 @@ void SetTarget(Task& task) {
     const ReferenceCurve::Point* point = curve.FindAccuracy(target.accuracy);
     if (point == nullptr)
       RefuseTarget(task.workload, "accuracy", target.accuracy, curve.points().back().accuracy);
-    task.limits.target_accuracy = target.accuracy;
+    task.limits.target_accuracy = task.limits.named_accuracy = target.accuracy;
     task.reference_seconds = point->seconds;
     return;
   }
@@ -40,6 +40,7 @@ void SetTarget(Task& task) {
   if (task.limits.target_loss < curve.final_loss())
     RefuseTarget(task.workload, "loss", task.limits.target_loss, curve.final_loss());
   task.reference_seconds = curve.TimeTo(task.limits.target_loss);
+  task.limits.named_accuracy = curve.AccuracyAt(task.limits.target_loss);
 }
 
 }  // namespace
