@@ -62,8 +62,14 @@ def rounds(folder):
 
 def ranks_of(process):
     """Process ids of the launcher's ranks."""
-    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], stdout=subprocess.PIPE, text=True)
-    return [int(pid) for pid in listed.stdout.split()]
+    pids = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            if int(stat.read_text().rsplit(")", 1)[1].split()[1]) == process.pid:
+                pids.append(int(stat.parent.name))
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return sorted(pids)
 
 
 def start_and_wait(program, folder, work, lines):

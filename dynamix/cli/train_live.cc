@@ -63,6 +63,7 @@ struct LiveRank {
   std::unique_ptr<RunFolder> folder;  // rank 0 only
   std::vector<int> previous;
   double shown_samples = 0, shown_seconds = 0;
+  double waited_ms = 0, worked_ms = 0;  // of all workers, since this process started
 };
 
 BatchReader MakeReader(const TrainFlags& flags, const TrainJob& job) {
@@ -134,6 +135,10 @@ void LiveRank::Record(const Round& round, const std::vector<int>& sizes) {
   if (previous.empty()) previous = batches;
   folder->AddRound(RoundJson(round, arbitrator, truth, sizes, previous));
   previous = batches;
+  for (const RoundEntry& entry : round.entries) {
+    waited_ms += entry.report->wait_ms * entry.report->iterations;
+    worked_ms += entry.report->iteration_ms * entry.report->iterations;
+  }
 }
 
 void LiveRank::Show(Progress& progress) {
@@ -181,6 +186,7 @@ void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
   result.time_to_target_s = state.reached ? state.time_to_target_s : state.seconds;
   result.final_accuracy = state.accuracy;
   result.windows = static_cast<double>(rank.worker->windows());
+  result.mean_wait_share = rank.worked_ms > 0 ? rank.waited_ms / rank.worked_ms : 0;
   for (const int batch : rank.worker->batches()) result.last_global_batch += batch;
   const nlohmann::json summary = SummaryJson(flags, job, result, state.seconds);
   rank.folder->Finish(summary);

@@ -57,6 +57,8 @@ RealConvergence::RealConvergence(const RealConvergenceOptions& options,
 RealConvergence::~RealConvergence() = default;
 
 TrainingReport RealConvergence::Run(const std::vector<int>& batches, int iterations) {
+  // OpenMP keeps its number of threads per calling thread; jobs run in threads of their own.
+  at::init_num_threads();
   // Batch norm's statistics are of one worker's samples, so its workers are never merged.
   const bool merge = !classifier_.model().has_batch_norm;
   const std::vector<int> parts =
