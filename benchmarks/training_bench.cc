@@ -86,7 +86,7 @@ class Adaptive {
   Adaptive(WorkerGroup& group, const ModelOptions& options, const BatchReader& reader, int batch)
       : policy_(MakePolicy("goodput")),
         arbitrator_(*policy_, {}, Rng(1)),
-        advisor_(group, LearningRateRule::kNone, 0.05,
+        advisor_(group, {.learning_rate = 0.05, .base_batch = 1.0 * batch},
                  [this](const Round& round) { return arbitrator_.Step(round); }),
         classifier_(options, reader, 1) {
     WorkerOptions worker{.optimizer = {.learning_rate = 0.05, .base_batch = 1.0 * batch}};

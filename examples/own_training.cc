@@ -39,7 +39,7 @@ int main() {
   dynamix::Arbitrator arbitrator(*policy, {}, dynamix::Rng(1));
   dynamix::WorkerOptions options{.optimizer = {.learning_rate = 0.1, .planned_samples = 200000}};
   dynamix::InProcessAdvisor advisor(
-      *group.value(), options.optimizer.rule, options.optimizer.learning_rate,
+      *group.value(), options.optimizer,
       [&](const dynamix::Round& round) { return arbitrator.Step(round); });
   auto worker = dynamix::Worker::Start(*group.value(), trainable, options, &advisor);
   if (!worker) return std::fprintf(stderr, "%s\n", worker.error().c_str()), 1;

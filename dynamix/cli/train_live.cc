@@ -80,9 +80,10 @@ LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job,
       policy(job.policy.make()),
       arbitrator(*policy, job.policy.actions, Rng(flags.seed)),
       advisor(
-          *group, job.workload.optimizer.rule, job.workload.optimizer.learning_rate,
+          *group, job.workload.optimizer,
           [this](const Round& round) { return arbitrator.Step(round); },
-          [this](const Round& round, const std::vector<int>& sizes) { Record(round, sizes); }),
+          [this](const Round& round, const std::vector<int>& sizes) { Record(round, sizes); },
+          job.workload.target.accuracy > 0 ? job.workload.target.accuracy : kMissing),
       classifier(job.workload.model, MakeReader(flags, job), flags.seed) {
   worker = OrThrow(Worker::Start(*group, TrainableOf(classifier), Options(flags, job), &advisor));
   live = std::make_unique<LiveJob>(*group, *worker, classifier, &advisor, JobOptions(flags, job));

@@ -53,19 +53,21 @@ RoundEntry UnpackEntry(const double* packed) {
   return entry;
 }
 
-InProcessAdvisor::InProcessAdvisor(WorkerGroup& group, LearningRateRule rule,
-                                   double base_learning_rate, Decide decide, OnRound on_round)
+InProcessAdvisor::InProcessAdvisor(WorkerGroup& group, const OptimizerOptions& optimizer,
+                                   Decide decide, OnRound on_round, double target_accuracy)
     : group_(group),
-      rule_(rule),
-      base_learning_rate_(base_learning_rate),
+      optimizer_(optimizer),
       decide_(std::move(decide)),
-      on_round_(std::move(on_round)) {}
+      on_round_(std::move(on_round)),
+      target_accuracy_(target_accuracy) {}
 
 Round InProcessAdvisor::MakeRound(std::int64_t index, const std::vector<double>& packed) const {
   Round round;
   round.index = index;
-  round.rule = rule_;
-  round.base_learning_rate = base_learning_rate_;
+  round.rule = optimizer_.rule;
+  round.base_learning_rate = optimizer_.learning_rate;
+  round.base_batch = optimizer_.base_batch;
+  round.target_accuracy = target_accuracy_;
   for (std::size_t at = 0; at < packed.size(); at += kPackedEntry) {
     const RoundEntry& entry = round.entries.emplace_back(UnpackEntry(packed.data() + at));
     round.seconds =

@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "dynamix/core/learning_rate.h"
+#include "dynamix/simulator/convergence.h"
 #include "dynamix/training/advisor.h"
 #include "dynamix/training/worker_group.h"
 
@@ -21,10 +21,10 @@ using OnRound = std::function<void(const Round&, const std::vector<int>& sizes)>
 
 class InProcessAdvisor : public Advisor {
  public:
-  // `group` is borrowed: it belongs to the job and outlives its advisor. `rule` and
-  // `base_learning_rate` are those of the job's optimizer.
-  InProcessAdvisor(WorkerGroup& group, LearningRateRule rule, double base_learning_rate,
-                   Decide decide, OnRound on_round = {});
+  // `group` is borrowed: it belongs to the job and outlives its advisor. `optimizer` and
+  // `target_accuracy` (missing: none) are what the job was configured with; rounds repeat them.
+  InProcessAdvisor(WorkerGroup& group, const OptimizerOptions& optimizer, Decide decide,
+                   OnRound on_round = {}, double target_accuracy = kMissing);
 
   Status Submit(std::int64_t index, const RoundEntry& entry) override;
   Answer Poll() override;
@@ -35,10 +35,10 @@ class InProcessAdvisor : public Advisor {
   Round MakeRound(std::int64_t index, const std::vector<double>& packed) const;
 
   WorkerGroup& group_;
-  LearningRateRule rule_;
-  double base_learning_rate_;
+  OptimizerOptions optimizer_;
   Decide decide_;
   OnRound on_round_;
+  double target_accuracy_;
   std::vector<double> history_;  // rank 0: packed rounds, one after another
   std::optional<int> batch_;
 };

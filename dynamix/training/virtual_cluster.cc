@@ -26,7 +26,7 @@ std::unique_ptr<SimulatedCluster> MakeVirtualCluster(const Scenario& scenario,
       scenario, workload, workers, std::make_unique<RealConvergence>(engine, std::move(data)), seed,
       options.window_iterations);
   JobLimits limits;
-  limits.target_accuracy = workload.target.accuracy;
+  limits.target_accuracy = limits.named_accuracy = workload.target.accuracy;
   limits.target_loss = workload.target.loss;
   cluster->set_limits(limits);
   return cluster;
