@@ -210,6 +210,11 @@ void AddLiveFlags(CLI::App& command, TrainFlags& flags) {
       .add_option("--timeout", flags.timeout_s, "live: seconds until a silent rank counts as lost")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
+  command
+      .add_option("--monitor", flags.monitor,
+                  "live: best source of network metrics: ebpf, inet_diag, own_sockets, none")
+      ->check(CLI::IsMember({"ebpf", "inet_diag", "own_sockets", "none"}))
+      ->capture_default_str();
   command.add_option("--interface", flags.interface, "live: network interface of the exchange");
 }
 

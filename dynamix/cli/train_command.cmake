@@ -1,7 +1,7 @@
 # dynamix train and dynamix launch: sources of the commands.
 target_sources(dynamix PRIVATE
   launch_command.cc run_folder.cc train_command.cc train_flags.cc train_live.cc)
-target_link_libraries(dynamix PRIVATE dynamix::training)
+target_link_libraries(dynamix PRIVATE dynamix::monitor dynamix::training)
 target_compile_definitions(dynamix PRIVATE DYNAMIX_WITH_TORCH)
 if(DYNAMIX_BUILD_TESTS)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)

@@ -36,6 +36,7 @@ struct TrainFlags {
   int evaluate_windows = 5, checkpoint_windows = 25;
   double timeout_s = 60;
   std::string interface;
+  std::string monitor = "own_sockets";  // best source of network measurements
 };
 
 // The job, with overrides applied.

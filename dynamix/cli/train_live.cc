@@ -8,7 +8,7 @@
 #include "dynamix/cli/progress.h"
 #include "dynamix/cli/table.h"
 #include "dynamix/cli/train_flags.h"
-#include "dynamix/core/input_error.h"
+#include "dynamix/monitor/monitor.h"
 #include "dynamix/simulator/cluster.h"
 #include "dynamix/simulator/simulated_cluster.h"
 #include "dynamix/training/in_process_advisor.h"
@@ -37,6 +37,15 @@ class Pace {
   int rank_;
 };
 
+Monitor StartMonitor(const TrainFlags& flags) {
+  MonitorOptions options;
+  options.best_tier = flags.monitor == "ebpf"          ? NetworkTier::kEbpf
+                      : flags.monitor == "inet_diag"   ? NetworkTier::kInetDiag
+                      : flags.monitor == "own_sockets" ? NetworkTier::kOwnSockets
+                                                       : NetworkTier::kNone;
+  return Monitor::Start(options);
+}
+
 template <typename T>
 T OrThrow(Result<T> result) {
   if (!result) throw std::runtime_error(result.error());
@@ -45,13 +54,14 @@ T OrThrow(Result<T> result) {
 
 // Everything one rank owns, in order of construction.
 struct LiveRank {
-  LiveRank(const TrainFlags& flags, const TrainJob& job, std::unique_ptr<WorkerGroup> joined);
+  LiveRank(const TrainFlags& flags, const TrainJob& job);
 
   WorkerOptions Options(const TrainFlags& flags, const TrainJob& job);
   LiveJobOptions JobOptions(const TrainFlags& flags, const TrainJob& job) const;
   void Record(const Round& round, const std::vector<int>& sizes);
   void Show(Progress& progress);
 
+  Monitor monitor;  // before the group opens its sockets
   std::unique_ptr<WorkerGroup> group;
   std::unique_ptr<Policy> policy;
   Arbitrator arbitrator;
@@ -74,9 +84,11 @@ BatchReader MakeReader(const TrainFlags& flags, const TrainJob& job) {
   return {std::move(data), augmentation, static_cast<std::uint64_t>(flags.seed)};
 }
 
-LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job,
-                   std::unique_ptr<WorkerGroup> joined)
-    : group(std::move(joined)),
+LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
+    : monitor(StartMonitor(flags)),
+      group(OrThrow(
+          WorkerGroup::Connect(ReadRankPlace([](const char* name) { return std::getenv(name); }),
+                               {.timeout_s = flags.timeout_s, .interface = flags.interface}))),
       policy(job.policy.make()),
       arbitrator(*policy, job.policy.actions, Rng(flags.seed)),
       advisor(
@@ -102,6 +114,11 @@ WorkerOptions LiveRank::Options(const TrainFlags& flags, const TrainJob& job) {
       job.scenario.start_batch > 0 ? job.scenario.start_batch : equal_part, 0, job.scenario.bounds);
   options.micro_batch = flags.micro_batch;
   options.window_iterations = flags.window;
+  options.measure = [this](Report& report) {
+    const MonitorWindow window = monitor.ReadWindow();
+    report.network = window.NetworkPart();
+    report.host = window.HostPart();
+  };
   if (flags.cluster.empty()) return options;
   pace = std::make_unique<Pace>(flags, job, group->rank());
   options.least_compute_ms = [this](int batch) {
@@ -161,10 +178,7 @@ void LiveRank::Show(Progress& progress) {
 void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
   SetThreads(flags.threads);
   const InterruptFlag interrupted;
-  LiveRank rank(flags, job,
-                OrThrow(WorkerGroup::Connect(
-                    ReadRankPlace([](const char* name) { return std::getenv(name); }),
-                    {.timeout_s = flags.timeout_s, .interface = flags.interface})));
+  LiveRank rank(flags, job);
   const bool first = rank.group->rank() == 0;
   {
     Progress progress("train", static_cast<long>(job.workload.optimizer.planned_samples),
