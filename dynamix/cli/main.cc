@@ -6,6 +6,9 @@
 
 #include "dynamix/cli/commands.h"
 #include "dynamix/cli/interrupt.h"
+#include "dynamix/cli/launch_command.h"
+#include "dynamix/cli/monitor_command.h"
+#include "dynamix/cli/train_command.h"
 #include "dynamix/cli/version.h"
 #include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
@@ -33,6 +36,11 @@ int main(int argc, char** argv) {
   dynamix::AddEvaluateCommand(app);
   dynamix::AddLearnCommand(app);
   dynamix::AddPolicyCommand(app);
+  dynamix::AddMonitorCommand(app);
+#ifdef DYNAMIX_WITH_TORCH
+  dynamix::AddTrainCommand(app);
+  dynamix::AddLaunchCommand(app);
+#endif
 
   try {
     app.parse(argc, argv);
