@@ -54,7 +54,8 @@ def check_room(room, folder, root):
                 target = header.split("/")[1]
                 if target not in {room, "core"} | ALLOWED[room] and not is_test(path):
                     fail(name, line, f"room {room} may not include {header}")
-                if not (root / header).exists() and not header.endswith((".pb.h", ".skel.h")):
+                made = header.endswith((".pb.h", ".skel.h")) or (root / (header + ".in")).exists()
+                if not (root / header).exists() and not made:
                     fail(name, line, f"includes {header}, which does not exist")
             elif quoted:
                 fail(name, line, f"write project includes from the root: {header}")
