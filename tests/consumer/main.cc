@@ -1,4 +1,5 @@
-// A real consumer of the installed package: its own job, two workers of speed 1 and 3, made adaptive by a rule.
+// A real consumer of the installed package: its own job, two workers of speed 1 and 3, made
+// adaptive by a rule.
 #include <cstdio>
 
 #include "dynamix/arbitrator/arbitrator.h"
