@@ -32,7 +32,7 @@ std::vector<double> Wanted(const Round& round, const std::vector<double>& shares
   const double target =
       std::clamp(Adjust(options.kind, team_action, round.GlobalBatch(), round.ActiveCount()),
                  bounds.lowest, bounds.highest);
-  const std::vector<double> base = SplitGlobalBatch(round, target, weights);
+  std::vector<double> base = SplitGlobalBatch(round, target, weights);
   if (!options.local) return base;
   std::vector<double> adjusted = base;
   for (std::size_t i = 0; i < adjusted.size(); ++i)
