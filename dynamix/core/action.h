@@ -12,8 +12,9 @@
 //        = a_i(w_i)                                              team head off
 // every split inside the bounds (water filling), then ClampBatch. With both heads on, the team head
 // alone moves the global batch and local actions move shares: otherwise workers that dodge the
-// blame of being slowest all shrink, and the global batch drifts down (measured: docs/learning.md).
-// The published per-worker system is {team off, local on, base current, additive}.
+// blame of being slowest all shrink, and the global batch drifts down (seen in traces:
+// docs/learning.md). The published per-worker system is {team off, local on, base current,
+// additive}.
 #pragma once
 
 #include <array>
