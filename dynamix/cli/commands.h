@@ -5,9 +5,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "dynamix/cli/virtual_suite.h"
+
 namespace dynamix {
 
-void AddEvaluateCommand(CLI::App& app);
+void AddEvaluateCommand(CLI::App& app, VirtualSuite suite);
 void AddLearnCommand(CLI::App& app);
 void AddPolicyCommand(CLI::App& app);
 

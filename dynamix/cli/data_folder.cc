@@ -38,6 +38,15 @@ std::string FashionMnistFolder() {
   return "/usr/share/datasets/fashion-mnist";
 }
 
+std::string DatasetFolder(const std::string& dataset) {
+  if (dataset == "fashion_mnist") return FashionMnistFolder();
+  if (const char* all = std::getenv("DYNAMIX_DATASETS")) return (fs::path(all) / dataset).string();
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"))
+    return (fs::path(cache) / "dynamix" / dataset).string();
+  const char* home = std::getenv("HOME");
+  return (fs::path(home ? home : ".") / ".cache" / "dynamix" / dataset).string();
+}
+
 std::string FindData(const std::string& what, const std::string& value, const std::string& folder,
                      const std::string& suffix) {
   if (fs::exists(value)) return value;

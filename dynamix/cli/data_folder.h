@@ -13,6 +13,10 @@ std::string DataFolder();
 // Where the Fashion-MNIST files are: DYNAMIX_FASHION_MNIST, else the Debian package's folder.
 std::string FashionMnistFolder();
 
+// Where a data set usually is: fashion_mnist as FashionMnistFolder says, others in
+// $DYNAMIX_DATASETS/NAME or ~/.cache/dynamix/NAME.
+std::string DatasetFolder(const std::string& dataset);
+
 // A path as the user wrote it, or the file of that stem in FOLDER of the data folder ("default" ->
 // policies/default.safetensors). Throws InputError naming `what`, the value and the choices.
 std::string FindData(const std::string& what, const std::string& value, const std::string& folder,

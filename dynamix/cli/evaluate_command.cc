@@ -12,13 +12,13 @@
 #include "dynamix/arbitrator/evaluation.h"
 #include "dynamix/arbitrator/parallel.h"
 #include "dynamix/cli/commands.h"
+#include "dynamix/cli/evaluate_tables.h"
 #include "dynamix/cli/policy_spec.h"
 #include "dynamix/cli/progress.h"
 #include "dynamix/cli/report.h"
+#include "dynamix/cli/run_folder.h"
 #include "dynamix/cli/suite.h"
-#include "dynamix/cli/table.h"
 #include "dynamix/core/input_error.h"
-#include "dynamix/policies/make_policy.h"
 #include "dynamix/simulator/clairvoyant.h"
 
 namespace dynamix {
@@ -31,12 +31,11 @@ struct EvaluateFlags {
   bool bounds = true;
   bool json = false;
   int threads = 2;
+  std::string backend = "sim";
+  std::string data;  // empty: where the data set usually is
   std::string report;
   std::string record;
 };
-
-const std::vector<std::string> kBaselines = {
-    "static", "best_static", "balanced", "noise_scale", "goodput", "best_constant", "clairvoyant"};
 
 JobResult Named(JobResult result, const SuiteJob& job, const std::string& policy) {
   result.scenario = job.scenario.name;
@@ -61,42 +60,63 @@ std::vector<PolicySpec> StaticSizes(const Task& task) {
   return specs;
 }
 
-// One line of rounds.jsonl: what was seen, what was decided.
-nlohmann::json RoundJson(const Round& round, const Arbitrator& arbitrator, const Truth& truth) {
-  nlohmann::json line = {{"round", round.index},
-                         {"seconds", truth.seconds},
-                         {"accuracy", truth.held_out_accuracy},
-                         {"loss", truth.held_out_loss},
-                         {"team_state", arbitrator.states().team}};
-  for (const RoundEntry& entry : round.entries)
-    line["batches"].push_back(entry.active ? entry.batch : 0);
-  if (const auto* actions = std::get_if<Actions>(&arbitrator.decisions())) {
-    line["team_action"] = actions->team;
-    line["local_actions"] = actions->local;
-  }
-  return line;
+// Powers of two a user would try by hand on real training.
+std::vector<PolicySpec> CommonSizes(const SuiteJob& job) {
+  std::vector<PolicySpec> specs;
+  for (int size = 16; size <= 256; size *= 2)
+    if (size != job.scenario.start_batch)  // that one is `static`
+      specs.push_back(FindPolicy("static:" + std::to_string(size)));
+  return specs;
 }
 
-// Fills `trace`, and `lines` if there is a folder to record to, while a job runs.
-WindowCallback Recorder(Trace& trace, bool record, std::string& lines) {
-  return [&trace, record, &lines](const Round& round, const Arbitrator& arbitrator,
-                                  const Truth& truth) {
-    if (record) lines += RoundJson(round, arbitrator, truth).dump() + "\n";
-    trace.seconds.push_back(truth.seconds);
-    trace.accuracy.push_back(truth.held_out_accuracy);
-    std::vector<int>& batches = trace.batches.emplace_back();
-    for (const RoundEntry& entry : round.entries) batches.push_back(entry.active ? entry.batch : 0);
-  };
+RunConfig ConfigOf(const SuiteJob& job, const std::string& backend, const std::string& policy) {
+  return {.backend = backend,
+          .policy = policy,
+          .workload = job.workload.OnWorkers(job.workers),
+          .scenario = job.scenario,
+          .workers = job.workers,
+          .seed = job.seed};
 }
 
-void WriteRounds(const std::string& folder, const SuiteJob& job, const std::string& policy,
-                 const std::string& lines) {
+// Where a run of the suite is recorded; empty: nowhere.
+std::string FolderOf(const EvaluateFlags& flags, const SuiteJob& job, const std::string& policy) {
+  if (flags.record.empty()) return {};
   std::string name = job.scenario.name + "-" + job.workload.name + "-" +
                      std::to_string(job.workers) + "-" + std::to_string(job.seed) + "-" + policy;
   std::replace(name.begin(), name.end(), '/', '_');
-  const std::filesystem::path own = std::filesystem::path(folder) / name;
-  std::filesystem::create_directories(own);
-  std::ofstream(own / "rounds.jsonl") << lines;
+  return (std::filesystem::path(flags.record) / name).string();
+}
+
+void AddWindow(const Round& round, const Truth& truth, Trace& trace) {
+  trace.seconds.push_back(truth.seconds);
+  trace.accuracy.push_back(truth.held_out_accuracy);
+  std::vector<int>& batches = trace.batches.emplace_back();
+  for (const RoundEntry& entry : round.entries) batches.push_back(entry.active ? entry.batch : 0);
+}
+
+// One policy on one job, recorded if asked.
+JobResult RunPolicy(const SuiteJob& job, const PolicySpec& spec, const EvaluateFlags& flags,
+                    SimulatedCluster& environment, const Task* task, Trace& trace) {
+  const auto policy = spec.make();
+  Arbitrator arbitrator(*policy, spec.actions, Rng(job.seed));
+  const RunConfig config = ConfigOf(job, flags.backend, spec.name);
+  RunFolder folder(FolderOf(flags, job, spec.name), FormatRunConfig(config));
+  RoundRecorder record(folder, spec.actions, task != nullptr ? &task->reference : nullptr);
+  trace.policy = spec.name;
+  JobResult result = RunJob(environment, arbitrator, task != nullptr ? task->reference_seconds : 0,
+                            [&](const Round& round, const Arbitrator& own, const Truth& truth) {
+                              if (!flags.record.empty()) record(round, own, truth);
+                              AddWindow(round, truth, trace);
+                            });
+  if (task == nullptr) {  // nothing to compare accuracies at
+    result.final_accuracy = environment.truth().held_out_accuracy;
+    // The planned samples may be used up long before the budget.
+    if (!result.reached)
+      result.time_to_target_s =
+          std::max(result.time_to_target_s, environment.time_budget_seconds());
+  }
+  folder.Finish(SummaryJson(config, result, environment.truth().seconds));
+  return Named(result, job, spec.name);
 }
 
 JobResult BoundResult(const Bound& bound) {
@@ -117,15 +137,8 @@ std::vector<JobResult> RunSuiteJob(const SuiteJob& job, const std::vector<Policy
   }
   std::vector<JobResult> results;
   for (const PolicySpec& spec : all) {
-    const auto environment = task.MakeEnvironment();
-    const auto policy = spec.make();
-    Arbitrator arbitrator(*policy, spec.actions, Rng(job.seed));
-    Trace trace{.policy = spec.name};
-    std::string lines;
-    const JobResult result = RunJob(*environment, arbitrator, task.reference_seconds,
-                                    Recorder(trace, !flags.record.empty(), lines));
-    if (!flags.record.empty()) WriteRounds(flags.record, job, spec.name, lines);
-    results.push_back(Named(result, job, spec.name));
+    Trace trace;
+    results.push_back(RunPolicy(job, spec, flags, *task.MakeEnvironment(), &task, trace));
     if (traces != nullptr && traces->size() < policies.size()) traces->push_back(std::move(trace));
   }
   if (flags.bounds) {
@@ -153,112 +166,37 @@ std::vector<JobResult> RunSuite(const std::vector<SuiteJob>& jobs, const Evaluat
   return results;
 }
 
-std::vector<JobResult> Where(const std::vector<JobResult>& results, auto predicate) {
-  std::vector<JobResult> chosen;
-  std::copy_if(results.begin(), results.end(), std::back_inserter(chosen), predicate);
-  return chosen;
-}
-
-// The policies worth a line: not every static size.
-std::vector<std::string> ShownPolicies(const std::vector<JobResult>& results) {
-  std::vector<std::string> names = PolicyNames(results);
-  std::erase_if(names, [](const std::string& name) { return name.starts_with("static:"); });
-  return names;
-}
-
-std::string ScenariosText(const std::vector<JobResult>& results) {
-  const std::vector<std::string> policies = ShownPolicies(results);
-  std::vector<std::string> header = {"time / static's, by scenario"};
-  header.insert(header.end(), policies.begin(), policies.end());
-  Table table(header);
-  std::set<std::pair<std::string, int>> rows;
-  for (const JobResult& r : results) rows.insert({r.scenario, r.workers});
-  for (const auto& [scenario, workers] : rows) {
-    const auto chosen = Where(results, [&](const JobResult& r) {
-      return r.scenario == scenario && r.workers == workers;
-    });
-    std::vector<std::string> row = {scenario + " x" + std::to_string(workers)};
-    for (const std::string& policy : policies) {
-      const Interval ratio = CompareTimes(chosen, policy, "static");
-      row.push_back(ratio.jobs > 0 ? Fixed(ratio.mean, 3) : "-");
-    }
-    table.Add(row);
+// Real SGD: a run takes seconds to minutes, so runs, not jobs, are what threads take.
+std::vector<JobResult> RunVirtualSuite(const std::vector<SuiteJob>& jobs,
+                                       const EvaluateFlags& flags, const VirtualSuite& suite,
+                                       std::vector<Trace>& traces) {
+  const std::vector<PolicySpec> policies = FindPolicies(flags.policies);
+  const VirtualMaker make = suite(jobs, flags.data);
+  std::vector<std::pair<const SuiteJob*, PolicySpec>> runs;
+  for (const SuiteJob& job : jobs) {
+    for (const PolicySpec& spec : policies) runs.emplace_back(&job, spec);
+    if (!flags.all_static) continue;
+    for (PolicySpec& spec : CommonSizes(job)) runs.emplace_back(&job, std::move(spec));
   }
-  return table.Text() + "\n";
+  Progress progress("evaluate", static_cast<long>(runs.size()), flags.json);
+  std::vector<JobResult> results(runs.size());
+  std::vector<Trace> all(runs.size());
+  ParallelFor(static_cast<int>(runs.size()), flags.threads, [&](int i) {
+    const auto& [job, spec] = runs[i];
+    results[i] = RunPolicy(*job, spec, flags, *make(*job), nullptr, all[i]);
+    progress.Advance(1, job->workload.name + " x" + std::to_string(job->workers) + " " + spec.name);
+  });
+  traces.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(policies.size()));
+  if (flags.all_static) AddBestStatic(results);
+  return results;
 }
 
-std::string SummaryText(const std::string& title, const std::vector<JobResult>& results) {
-  std::vector<std::string> header = {title};
-  for (const std::string& baseline : kBaselines) header.push_back("/ " + baseline);
-  header.insert(header.end(), {"reached", "accuracy"});
-  Table table(header);
-  for (const std::string& policy : ShownPolicies(results)) {
-    std::vector<std::string> row = {policy};
-    for (const std::string& baseline : kBaselines) {
-      const Interval ratio = CompareTimes(results, policy, baseline);
-      row.push_back(ratio.jobs == 0 ? "-"
-                                    : Fixed(ratio.mean, 3) + " [" + Fixed(ratio.low, 2) + "," +
-                                          Fixed(ratio.high, 2) + "]");
-    }
-    const auto own = Where(results, [&](const JobResult& r) { return r.policy == policy; });
-    double reached = 0, accuracy = 0;
-    for (const JobResult& r : own) {
-      reached += r.reached;
-      accuracy += r.final_accuracy;
-    }
-    row.push_back(Fixed(100 * reached / static_cast<double>(own.size()), 0) + " %");
-    row.push_back(Fixed(accuracy / static_cast<double>(own.size()), 4));
-    table.Add(row);
-  }
-  return table.Text() + "\n";
-}
-
-nlohmann::json ResultJson(const JobResult& r) {
-  return {{"scenario", r.scenario},
-          {"workload", r.workload},
-          {"workers", r.workers},
-          {"policy", r.policy},
-          {"seed", r.seed},
-          {"time_to_target_s", r.time_to_target_s},
-          {"reached", r.reached},
-          {"final_accuracy", r.final_accuracy},
-          {"mean_wait_share", r.mean_wait_share}};
-}
-
-void PrintJson(const std::vector<JobResult>& results) {
-  nlohmann::json list = nlohmann::json::array(), summary = nlohmann::json::object();
-  for (const JobResult& r : results) list.push_back(ResultJson(r));
-  for (const std::string& policy : ShownPolicies(results)) {
-    for (const std::string& baseline : kBaselines) {
-      const Interval ratio = CompareTimes(results, policy, baseline);
-      if (ratio.jobs == 0) continue;
-      summary[policy]["geomean_vs_" + baseline] = ratio.mean;
-      summary[policy]["interval_vs_" + baseline] = {ratio.low, ratio.high};
-    }
-  }
-  std::printf("%s\n", nlohmann::json{{"results", list}, {"summary", summary}}.dump().c_str());
-}
-
-constexpr const char* kLegend =
-    "Geometric means over jobs with 95 % intervals; below 1 is faster. A job that missed its "
-    "target\n"
-    "counts with its whole budget. best_static: the best static size in hindsight. best_constant: "
-    "the\n"
-    "best constant global batch in hindsight, with true balanced shares. clairvoyant: the best "
-    "schedule\n"
-    "found with full knowledge of the model and of future events.\n";
-
-std::string TablesText(const std::vector<SuiteJob>& jobs, const std::vector<JobResult>& results) {
+std::string TablesText(const std::vector<SuiteJob>& jobs, const EvaluateFlags& flags,
+                       const std::vector<JobResult>& results) {
+  if (flags.backend == "virtual") return VirtualTables(results);
   std::map<std::string, std::string> engine;
-  for (const SuiteJob& job : jobs)
-    engine[job.workload.name] = job.workload.is_quadratic() ? "quadratics" : "miniatures";
-  std::string text = ScenariosText(results);
-  for (const std::string name : {"quadratics", "miniatures"}) {
-    const auto chosen =
-        Where(results, [&](const JobResult& r) { return engine[r.workload] == name; });
-    if (!chosen.empty()) text += SummaryText("time ratio, " + name, chosen);
-  }
-  return text + kLegend;
+  for (const SuiteJob& job : jobs) engine[job.workload.name] = EngineOf(job.workload);
+  return SimulatedTables(results, engine);
 }
 
 void WriteReport(const std::string& path, const SuiteJob& job, const std::string& table,
@@ -276,13 +214,15 @@ void WriteReport(const std::string& path, const SuiteJob& job, const std::string
   if (!file.flush()) throw std::runtime_error("cannot write the report " + path);
 }
 
-void Evaluate(const EvaluateFlags& flags) {
+void Evaluate(const EvaluateFlags& flags, const VirtualSuite& suite) {
   const std::vector<SuiteJob> jobs = ListJobs(flags.suite);
   std::vector<Trace> traces;
-  const std::vector<JobResult> results = RunSuite(jobs, flags, traces);
-  const std::string text = TablesText(jobs, results);
+  const std::vector<JobResult> results = flags.backend == "virtual"
+                                             ? RunVirtualSuite(jobs, flags, suite, traces)
+                                             : RunSuite(jobs, flags, traces);
+  const std::string text = TablesText(jobs, flags, results);
   if (flags.json) {
-    PrintJson(results);
+    std::printf("%s\n", EvaluationJson(results).dump().c_str());
   } else {
     std::printf("%s", text.c_str());
   }
@@ -293,11 +233,16 @@ void Evaluate(const EvaluateFlags& flags) {
 
 }  // namespace
 
-void AddEvaluateCommand(CLI::App& app) {
+void AddEvaluateCommand(CLI::App& app, VirtualSuite suite) {
   auto flags =
       std::make_shared<EvaluateFlags>();  // shared with the callback, which outlives this call
   CLI::App* command = app.add_subcommand(
       "evaluate", "Run policies over a suite of scenarios and compare times to target");
+  command
+      ->add_option("--backend", flags->backend,
+                   "sim, or virtual: real SGD on the simulator's clock, to the target")
+      ->check(CLI::IsMember({"sim", "virtual"}))
+      ->capture_default_str();
   command
       ->add_option("--policies", flags->policies,
                    "rules, shipped policies or files, comma-separated")
@@ -320,14 +265,17 @@ void AddEvaluateCommand(CLI::App& app) {
       ->capture_default_str();
   command->add_flag("!--no-static-sizes", flags->all_static, "do not run the other static sizes");
   command->add_flag("!--no-bounds", flags->bounds, "do not compute the hindsight bounds");
+  command->add_option("--data", flags->data, "virtual: folder of the data set");
   command->add_option("--record", flags->record,
-                      "write FOLDER/<job>-<policy>/rounds.jsonl, a line per round");
+                      "leave a run folder FOLDER/<job>-<policy> per run (docs/training.md)");
   command->add_option("--report", flags->report, "write an HTML page with charts of the first job");
   command->add_flag("--json", flags->json, "one JSON object on stdout instead of tables");
   command->footer(
-      "Example:\n  dynamix evaluate --policies static,balanced,default --suite held_out --workers "
-      "4,8");
-  command->callback([flags] { Evaluate(*flags); });
+      "Examples:\n"
+      "  dynamix evaluate --policies static,balanced,default --suite held_out --workers 4,8\n"
+      "  dynamix evaluate --backend virtual --suite judge --workloads judge/lenet_fashion "
+      "--workers 4,8");
+  command->callback([flags, suite = std::move(suite)] { Evaluate(*flags, suite); });
 }
 
 }  // namespace dynamix

@@ -33,7 +33,11 @@ int main(int argc, char** argv) {
   app.footer(
       "Example:\n  dynamix evaluate --policies static,balanced,goodput,default --suite scenarios "
       "--workers 8");
-  dynamix::AddEvaluateCommand(app);
+#ifdef DYNAMIX_WITH_TORCH
+  dynamix::AddEvaluateCommand(app, dynamix::MakeVirtualSuite);
+#else
+  dynamix::AddEvaluateCommand(app, {});
+#endif
   dynamix::AddLearnCommand(app);
   dynamix::AddPolicyCommand(app);
   dynamix::AddMonitorCommand(app);

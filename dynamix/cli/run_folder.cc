@@ -100,6 +100,22 @@ json RoundJson(const Round& round, const Arbitrator& arbitrator, const Truth& tr
   return line;
 }
 
+json SummaryJson(const RunConfig& config, const JobResult& result, double seconds) {
+  return {{"backend", config.backend},
+          {"workload", config.workload.name},
+          {"cluster", config.scenario.name},
+          {"policy", config.policy},
+          {"workers", config.workers},
+          {"seed", config.seed},
+          {"seconds", seconds},
+          {"reached", result.reached},
+          {"time_to_target_s", result.time_to_target_s},
+          {"accuracy", result.final_accuracy},
+          {"windows", result.windows},
+          {"mean_wait_share", result.mean_wait_share},
+          {"last_global_batch", result.last_global_batch}};
+}
+
 RunFolder::RunFolder(fs::path folder, const std::string& config, std::int64_t keep)
     : folder_(std::move(folder)) {
   if (folder_.empty()) return;
@@ -119,6 +135,21 @@ void RunFolder::AddRound(const json& line) {
 void RunFolder::Finish(const json& summary) {
   if (folder_.empty()) return;
   Open(folder_ / "summary.json") << summary.dump(2) << "\n";
+}
+
+void RoundRecorder::operator()(const Round& round, const Arbitrator& arbitrator,
+                               const Truth& truth) {
+  std::vector<int> batches;
+  for (const RoundEntry& entry : round.entries) batches.push_back(entry.batch);
+  if (previous_.empty()) previous_ = batches;
+  const double gained = reference_ != nullptr && !IsMissing(last_loss_)
+                            ? reference_->Tau(truth.held_out_loss) - reference_->Tau(last_loss_)
+                            : kMissing;
+  last_loss_ = truth.held_out_loss;
+  const std::vector<int> sizes =
+      Apply(round, arbitrator.states().shares, arbitrator.decisions(), actions_);
+  folder_.AddRound(RoundJson(round, arbitrator, truth, sizes, previous_, gained));
+  previous_ = std::move(batches);
 }
 
 }  // namespace dynamix

@@ -11,8 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "dynamix/arbitrator/arbitrator.h"
+#include "dynamix/arbitrator/evaluation.h"
+#include "dynamix/cli/run_config.h"
 #include "dynamix/core/environment.h"
+#include "dynamix/simulator/reference.h"
 
 namespace dynamix {
 
@@ -22,6 +24,9 @@ namespace dynamix {
 nlohmann::json RoundJson(const Round& round, const Arbitrator& arbitrator, const Truth& truth,
                          const std::vector<int>& sizes, const std::vector<int>& previous,
                          double progress_seconds = kMissing);
+
+// summary.json: what was asked, and what came of it after `seconds`.
+nlohmann::json SummaryJson(const RunConfig& config, const JobResult& result, double seconds);
 
 class RunFolder {
  public:
@@ -34,6 +39,23 @@ class RunFolder {
  private:
   std::filesystem::path folder_;
   std::ofstream rounds_;
+};
+
+// Adds the windows of a job on an Environment to its folder: a WindowCallback.
+class RoundRecorder {
+ public:
+  // Borrows both for the length of the run. `reference` null: no reward for quality.
+  RoundRecorder(RunFolder& folder, const ActionOptions& actions, const ReferenceCurve* reference)
+      : folder_(folder), actions_(actions), reference_(reference) {}
+
+  void operator()(const Round& round, const Arbitrator& arbitrator, const Truth& truth);
+
+ private:
+  RunFolder& folder_;
+  ActionOptions actions_;
+  const ReferenceCurve* reference_;
+  std::vector<int> previous_;
+  double last_loss_ = kMissing;
 };
 
 }  // namespace dynamix

@@ -9,11 +9,11 @@
 #include "dynamix/cli/data_folder.h"
 #include "dynamix/cli/interrupt.h"
 #include "dynamix/cli/progress.h"
+#include "dynamix/cli/run_config.h"
 #include "dynamix/cli/suite.h"
 #include "dynamix/cli/train_flags.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/simulator/task.h"
-#include "dynamix/simulator/toml_file.h"
 #include "dynamix/training/classifier.h"
 #include "dynamix/training/launcher.h"
 #include "dynamix/training/rank_place.h"
@@ -35,25 +35,6 @@ void Override(const TrainFlags& flags, Workload& workload, Scenario& scenario) {
   workload.optimizer.rule = *rule;
 }
 
-std::string EffectiveConfig(const TrainFlags& flags, TrainJob job) {
-  std::string backend = flags.backend, policy = flags.policy;
-  std::string workload = job.workload.name, cluster = job.scenario.name;
-  int workers = job.workers, seed = flags.seed, window = flags.window;
-  return WriteToml([&](TomlFields& fields) {
-    fields.Section("run", [&](TomlFields& run) {
-      run.Text("backend", backend);
-      run.Text("policy", policy);
-      run.Text("workload", workload);
-      run.Text("cluster", cluster);
-      run.Integer("workers", workers, 1, 4096);
-      run.Integer("seed", seed, 0, 1 << 30);
-      run.Integer("window", window, 1, 100000);
-    });
-    fields.Section("workload", [&](TomlFields& inner) { VisitFields(inner, job.workload); });
-    fields.Section("cluster", [&](TomlFields& inner) { VisitFields(inner, job.scenario); });
-  });
-}
-
 TrainJob MakeJob(const TrainFlags& flags) {
   TrainJob job;
   const std::string cluster = flags.cluster.empty() ? "homogeneous" : flags.cluster;
@@ -71,7 +52,7 @@ TrainJob MakeJob(const TrainFlags& flags) {
   job.name = job.workload.name + "-" + job.scenario.name + "-" + std::to_string(job.workers) + "-" +
              policy + "-" + std::to_string(flags.seed);
   if (!flags.no_record) job.folder = flags.run.empty() ? "runs/" + job.name : flags.run;
-  job.config = EffectiveConfig(flags, job);
+  job.config = FormatRunConfig(ConfigOf(flags, job));
   return job;
 }
 
@@ -83,21 +64,11 @@ void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedClust
   RunFolder folder(job.folder, job.config);
   Progress progress("train", static_cast<long>(job.workload.optimizer.planned_samples), flags.json);
   const InterruptFlag interrupted;
-  std::vector<int> previous;
-  double seen = 0, last_loss = kMissing;
+  RoundRecorder record(folder, job.policy.actions, reference);
+  double seen = 0;
   const auto on_window = [&](const Round& round, const Arbitrator& own, const Truth& truth) {
     if (interrupted) throw Interrupted();
-    std::vector<int> batches;
-    for (const RoundEntry& entry : round.entries) batches.push_back(entry.batch);
-    if (previous.empty()) previous = batches;
-    const double gained = reference != nullptr && !IsMissing(last_loss)
-                              ? reference->Tau(truth.held_out_loss) - reference->Tau(last_loss)
-                              : kMissing;
-    last_loss = truth.held_out_loss;
-    const std::vector<int> sizes =
-        Apply(round, own.states().shares, own.decisions(), job.policy.actions);
-    folder.AddRound(RoundJson(round, own, truth, sizes, previous, gained));
-    previous = batches;
+    record(round, own, truth);
     char note[96];
     std::snprintf(note, sizeof note, "accuracy %.4f  global batch %.0f  %.1f s on the job's clock",
                   truth.held_out_accuracy, round.GlobalBatch(), truth.seconds);

@@ -1,6 +1,6 @@
 # dynamix train and dynamix launch: sources of the commands.
 target_sources(dynamix PRIVATE
-  launch_command.cc run_folder.cc train_command.cc train_flags.cc train_live.cc)
+  launch_command.cc train_command.cc train_flags.cc train_live.cc virtual_suite.cc)
 target_link_libraries(dynamix PRIVATE dynamix::monitor dynamix::training)
 target_compile_definitions(dynamix PRIVATE DYNAMIX_WITH_TORCH)
 if(DYNAMIX_BUILD_TESTS)

@@ -132,6 +132,35 @@ def main():
         refused = subprocess.run(other, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
         assert refused.returncode != 0 and "this job is" in refused.stderr, refused
 
+        check_evaluation(program, work)
+
+
+def check_evaluation(program, work):
+    """dynamix evaluate --backend virtual: every policy and static size on the same real job; recorded runs are whole."""
+    suite = work / "suite.toml"
+    suite.write_text("sample_budget = 1\n" + CLUSTER)
+    easy = {"0.99": "0.75", "2400": "9600", "0.05": "0.02", "width = 0.1": "width = 0.3", "adascale": "none"}
+    text = WORKLOAD
+    for old, new in easy.items():
+        text = text.replace(old, new)
+    (work / "easy.toml").write_text(text)
+    done = subprocess.run([program, "evaluate", "--backend", "virtual", "--suite", str(suite), "--workloads",
+                           str(work / "easy.toml"), "--workers", "2", "--seeds", "2", "--policies", "static,balanced",
+                           "--data", sys.argv[2], "--record", str(work / "recorded"), "--json"],
+                          stdout=subprocess.PIPE, check=True, timeout=120)
+    results = json.loads(done.stdout)["results"]
+    runs = {(r["policy"], r["seed"]): r for r in results}
+    sizes = ["static"] + [f"static:{size}" for size in (16, 32, 64, 128, 256)]
+    assert {policy for policy, _ in runs} == {*sizes, "balanced", "best_static"}, runs.keys()
+    for seed in (1, 2):
+        best = runs["best_static", seed]
+        assert best["reached"] and best["time_to_target_s"] in [runs[p, seed]["time_to_target_s"] for p in sizes], best
+        # One window of 20 is all the planned samples allow; the miss counts with the whole budget.
+        missed = runs["static:256", seed]
+        assert not missed["reached"] and missed["time_to_target_s"] > best["time_to_target_s"], missed
+        folder = work / "recorded" / f"suite-easy-2-{seed}-balanced"
+        assert rounds(folder) == json.loads((folder / "summary.json").read_text())["windows"]
+
 
 if __name__ == "__main__":
     main()

@@ -1,38 +1,24 @@
 #include "dynamix/cli/train_flags.h"
 
 #include <cstdio>
-#include <cstdlib>
 
-#include "dynamix/cli/data_folder.h"
 #include "dynamix/cli/table.h"
 
 namespace dynamix {
 
-nlohmann::json SummaryJson(const TrainFlags& flags, const TrainJob& job, const JobResult& result,
-                           double seconds) {
-  return {{"backend", flags.backend},
-          {"workload", job.workload.name},
-          {"cluster", job.scenario.name},
-          {"policy", flags.policy},
-          {"workers", job.workers},
-          {"seed", flags.seed},
-          {"seconds", seconds},
-          {"reached", result.reached},
-          {"time_to_target_s", result.time_to_target_s},
-          {"accuracy", result.final_accuracy},
-          {"windows", result.windows},
-          {"mean_wait_share", result.mean_wait_share},
-          {"last_global_batch", result.last_global_batch}};
+RunConfig ConfigOf(const TrainFlags& flags, const TrainJob& job) {
+  return {.backend = flags.backend,
+          .policy = flags.policy,
+          .workload = job.workload,
+          .scenario = job.scenario,
+          .workers = job.workers,
+          .seed = flags.seed,
+          .window = flags.window};
 }
 
-std::string DatasetFolder(const std::string& dataset) {
-  if (dataset == "fashion_mnist") return FashionMnistFolder();
-  if (const char* all = std::getenv("DYNAMIX_DATASETS"))
-    return (std::filesystem::path(all) / dataset).string();
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"))
-    return (std::filesystem::path(cache) / "dynamix" / dataset).string();
-  const char* home = std::getenv("HOME");
-  return (std::filesystem::path(home ? home : ".") / ".cache" / "dynamix" / dataset).string();
+nlohmann::json SummaryJson(const TrainFlags& flags, const TrainJob& job, const JobResult& result,
+                           double seconds) {
+  return SummaryJson(ConfigOf(flags, job), result, seconds);
 }
 
 void PrintSummary(const TrainFlags& flags, const TrainJob& job, const nlohmann::json& summary) {

@@ -6,6 +6,7 @@
 
 #include "dynamix/arbitrator/evaluation.h"
 #include "dynamix/cli/policy_spec.h"
+#include "dynamix/cli/run_config.h"
 #include "dynamix/cli/run_folder.h"
 #include "dynamix/simulator/scenario.h"
 #include "dynamix/simulator/workload.h"
@@ -50,13 +51,11 @@ struct TrainJob {
   std::string config;            // effective, as TOML
 };
 
+RunConfig ConfigOf(const TrainFlags& flags, const TrainJob& job);
+
 // What is told at the end.
 nlohmann::json SummaryJson(const TrainFlags& flags, const TrainJob& job, const JobResult& result,
                            double seconds);
-
-// Where a data set usually is: fashion_mnist as FashionMnistFolder says, others in
-// $DYNAMIX_DATASETS/NAME or ~/.cache/dynamix/NAME.
-std::string DatasetFolder(const std::string& dataset);
 
 // One rank of a live job, to its end. Throws Interrupted when it was asked to stop and has saved,
 // std::runtime_error when ranks are lost.

@@ -1,0 +1,32 @@
+#include "dynamix/cli/virtual_suite.h"
+
+#include <map>
+
+#include "dynamix/cli/data_folder.h"
+#include "dynamix/core/input_error.h"
+#include "dynamix/training/classifier.h"
+#include "dynamix/training/virtual_cluster.h"
+
+namespace dynamix {
+
+VirtualMaker MakeVirtualSuite(const std::vector<SuiteJob>& jobs, const std::string& data) {
+  SetThreads(1);
+  // Shared by the clusters of all jobs, which only read.
+  std::map<std::string, std::shared_ptr<const Dataset>> sets;
+  for (const SuiteJob& job : jobs) {
+    const std::string& name = job.workload.model.dataset;
+    if (sets.contains(name)) continue;
+    if (!data.empty() && !sets.empty())
+      throw InputError::OutOfRange("--data", data,
+                                   "not given when the jobs need several data sets: set "
+                                   "DYNAMIX_DATASETS to the folder that holds them all");
+    sets[name] = std::make_shared<const Dataset>(
+        LoadDataset(name, data.empty() ? DatasetFolder(name) : data));
+  }
+  return [sets](const SuiteJob& job) {
+    return MakeVirtualCluster(job.scenario, job.workload.OnWorkers(job.workers), job.workers,
+                              job.seed, sets.at(job.workload.model.dataset));
+  };
+}
+
+}  // namespace dynamix
