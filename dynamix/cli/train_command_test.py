@@ -130,7 +130,11 @@ def main():
         # Another job's checkpoint is refused as bad input.
         other = command(program, work / "stopped", work, "--resume", "--seed", "2")
         refused = subprocess.run(other, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
-        assert refused.returncode != 0 and "this job is" in refused.stderr, refused
+        assert refused.returncode == 2 and "this job is" in refused.stderr, refused
+        more_ranks = [str(RANKS + 1) if word == str(RANKS) else word for word in other[:-2]]
+        refused = subprocess.run(more_ranks, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert refused.returncode == 2, refused
+        assert f"number of ranks = {RANKS + 1} is not allowed: expected {RANKS}" in refused.stderr, refused
 
         check_evaluation(program, work)
 

@@ -37,6 +37,8 @@ struct GradientExchange::State {
   // Sends a complete bucket; before the last one, the tail.
   Future Send(std::size_t bucket, at::Tensor& buffer);
   void Ready();
+  void MakeReducer();
+  void Begin(OnReady on_ready);
 
   Parameters& parameters;
   c10::intrusive_ptr<c10d::ProcessGroup> group;
@@ -46,6 +48,9 @@ struct GradientExchange::State {
   OnReady on_ready;
   double squared_norm = 0;
   bool sending = false;
+  // Of the iteration under way, in order. Their buffers hold sums once the futures are complete.
+  std::vector<Future> sent;
+  std::vector<at::Tensor> sent_buffers;
   Clock::time_point ready;
   Stamp together;
 };
@@ -79,25 +84,37 @@ Future GradientExchange::State::Send(std::size_t bucket, at::Tensor& buffer) {
         [stamp = together](c10::ivalue::Future&) { *stamp = Clock::now(); });
   }
   std::vector<at::Tensor> buffers = {buffer};
-  return group->allreduce(buffers)->getFuture();
+  sent.push_back(group->allreduce(buffers)->getFuture());
+  sent_buffers.push_back(buffer);
+  return sent.back();
+}
+
+void GradientExchange::State::Begin(OnReady when_ready) {
+  squared_norm = 0;
+  sent.clear();
+  sent_buffers.clear();
+  on_ready = std::move(when_ready);
+}
+
+void GradientExchange::State::MakeReducer() {
+  const std::vector<std::vector<std::size_t>>& buckets = parameters.buckets();
+  reducer = std::make_unique<c10d::Reducer>(
+      parameters.tensors(), buckets,
+      std::vector<std::size_t>(buckets.size(), Parameters::kBucketBytes), group,
+      std::vector<bool>(parameters.tensors().size(), false), Parameters::kBucketBytes,
+      /*find_unused_parameters=*/false, /*gradient_as_bucket_view=*/true,
+      std::unordered_map<std::size_t, std::string>(), Parameters::kBucketBytes);
+  reducer->register_comm_hook(std::make_unique<Hook>(*this));
+  std::vector<at::Tensor> buffers;
+  for (const c10d::GradBucket& bucket : reducer->get_grad_buckets(/*return_zero_tensors=*/false))
+    buffers.push_back(bucket.getBuffer());
+  parameters.SetGradients(buffers);
 }
 
 GradientExchange::GradientExchange(WorkerGroup& group, Parameters& parameters, std::size_t tail)
     : state_(std::make_unique<State>(group, parameters, tail)) {
   if (!state_->group) return;
-  const std::size_t tensors = parameters.tensors().size();
-  state_->reducer = std::make_unique<c10d::Reducer>(
-      parameters.tensors(), parameters.buckets(),
-      std::vector<std::size_t>(parameters.buckets().size(), Parameters::kBucketBytes),
-      state_->group, std::vector<bool>(tensors, false), Parameters::kBucketBytes,
-      /*find_unused_parameters=*/false, /*gradient_as_bucket_view=*/true,
-      std::unordered_map<std::size_t, std::string>(), Parameters::kBucketBytes);
-  state_->reducer->register_comm_hook(std::make_unique<State::Hook>(*state_));
-  std::vector<at::Tensor> buffers;
-  for (const c10d::GradBucket& bucket :
-       state_->reducer->get_grad_buckets(/*return_zero_tensors=*/false))
-    buffers.push_back(bucket.getBuffer());
-  parameters.SetGradients(buffers);
+  state_->MakeReducer();
   parameters.ZeroGradients();
 }
 
@@ -110,22 +127,38 @@ std::span<double> GradientExchange::tail() {
 bool GradientExchange::sending() const { return state_->sending; }
 
 void GradientExchange::Arm(const at::Tensor& loss, OnReady on_ready) {
-  state_->squared_norm = 0;
-  state_->on_ready = std::move(on_ready);
+  state_->Begin(std::move(on_ready));
   if (state_->reducer) state_->reducer->prepare_for_backward({loss});
 }
 
 void GradientExchange::ExchangeNow(const OnReady& on_ready) {
-  state_->squared_norm = 0;
-  state_->on_ready = on_ready;
+  if (!interrupted()) state_->Begin(on_ready);
   if (!state_->group) return;
-  std::vector<Future> futures;
-  for (std::size_t bucket = 0; bucket < state_->parameters.buckets().size(); ++bucket) {
-    at::Tensor buffer = state_->parameters.gradients()[bucket];
-    futures.push_back(state_->Send(bucket, buffer));
+  const std::vector<at::Tensor>& gradients = state_->parameters.gradients();
+  for (std::size_t bucket = state_->sent.size(); bucket < gradients.size(); ++bucket) {
+    at::Tensor buffer = gradients[bucket];
+    state_->Send(bucket, buffer);
   }
-  for (const Future& future : futures) future->waitAndThrow();
+  for (const Future& future : state_->sent) future->waitAndThrow();
+  if (!interrupted()) return;
+  const torch::NoGradGuard no_grad;
+  state_->MakeReducer();
+  for (std::size_t bucket = 0; bucket < state_->sent_buffers.size(); ++bucket) {
+    at::Tensor gradient = state_->parameters.gradients()[bucket];
+    gradient.copy_(state_->sent_buffers[bucket]);
+  }
 }
+
+void GradientExchange::Interrupt() {
+  // A reducer whose backward failed cannot be used again, and its buffers are under way.
+  state_->reducer.reset();
+  std::vector<at::Tensor> buffers;
+  for (const at::Tensor& gradient : state_->parameters.gradients())
+    buffers.push_back(at::zeros_like(gradient));
+  state_->parameters.SetGradients(buffers);
+}
+
+bool GradientExchange::interrupted() const { return state_->group && !state_->reducer; }
 
 ExchangeTimes GradientExchange::Finish() {
   DYNAMIX_CHECK(state_->on_ready != nullptr, "Arm or ExchangeNow comes before Finish");

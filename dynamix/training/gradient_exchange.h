@@ -45,8 +45,12 @@ class GradientExchange {
   // or ExchangeNow after it (everything leaves at once; the pass before could still be repeated).
   void Arm(const at::Tensor& loss, OnReady on_ready);
   void ExchangeNow(const OnReady& on_ready);
-  // True from the first bucket sent until Finish: the gradients can no longer be computed anew.
-  bool sending() const;
+  // Backward failed after Arm. What has left is complete and stays; from here until ExchangeNow,
+  // which sends the rest, backward fills buffers of its own and sends nothing: compute all of this
+  // rank's gradients again.
+  void Interrupt();
+  bool interrupted() const;
+  bool sending() const;  // from the first bucket sent until Finish
   // Waits for the tail.
   ExchangeTimes Finish();
 

@@ -138,7 +138,8 @@ ExchangeTimes Worker::ExchangeGradients() {
       RunPasses(samples);
       return exchange_.Finish();
     } catch (const std::exception& error) {
-      if (!IsOutOfMemory(error) || exchange_.sending() || micro_batch_ == 1) throw;
+      if (!IsOutOfMemory(error) || micro_batch_ == 1) throw;
+      if (armed_) exchange_.Interrupt();
     }
     ShrinkMicroBatch(static_cast<int>(samples.size()));
   }
@@ -153,13 +154,17 @@ void Worker::RunPasses(const std::vector<Sample>& samples) {
   const auto on_ready = [this](double squared_norm) { FillTail(squared_norm); };
   // A pass of a size not seen before may run out of memory halfway: gradients are then computed
   // again, so nothing leaves before they are complete.
-  const bool overlap = static_cast<int>(largest) <= proven_batch_;
+  const bool overlap = static_cast<int>(largest) <= proven_batch_ && !exchange_.interrupted();
+  armed_ = false;
   for (std::size_t pass = 0; pass < passes; ++pass) {
     const std::size_t begin = count * pass / passes, end = count * (pass + 1) / passes;
     const at::Tensor loss =
         trainable_.forward(std::span(samples).subspan(begin, end - begin), sums_);
     sums_.loss += loss.item<double>();
-    if (overlap && pass + 1 == passes) exchange_.Arm(loss, on_ready);
+    if (overlap && pass + 1 == passes) {
+      exchange_.Arm(loss, on_ready);
+      armed_ = true;
+    }
     loss.backward();
   }
   if (!overlap) exchange_.ExchangeNow(on_ready);
@@ -169,6 +174,7 @@ void Worker::RunPasses(const std::vector<Sample>& samples) {
 void Worker::ShrinkMicroBatch(int failed) {
   micro_batch_ = std::max(1, std::min(micro_batch_, failed) / 2);
   bounds_.max = std::max(bounds_.lowest(), std::min(bounds_.max, micro_batch_));
+  proven_batch_ = std::min(proven_batch_, micro_batch_);
 }
 
 void Worker::FillTail(double squared_norm) {

@@ -8,7 +8,8 @@
 //      loss, correct, |s_i|^2 / b_i, ready, stop, and each rank's next batch in its slot
 //   3. one optimizer step on the sum divided by the samples really used
 //   4. when every rank was ready, all take the batches of the slots from the next iteration on
-// Out of memory in a pass halves the micro batch, lowers this worker's bound and repeats the pass.
+// Out of memory in a pass halves the micro batch, lowers this worker's bound and computes the
+// iteration's gradients again, also when some of them have left already: those were complete.
 // Not thread-safe. Iterate fails with an Error when peers are lost, memory is too small for one
 // sample, or the loss is not finite; the worker is then of no more use.
 #pragma once
@@ -144,6 +145,7 @@ class Worker {
   BatchBounds bounds_;
   int micro_batch_;
   int proven_batch_ = 0;   // the largest pass that did not run out of memory
+  bool armed_ = false;     // backward sends the gradients of this iteration
   double latency_ms_ = 0;  // of a tail when nobody waits
   std::vector<int> batches_, start_batches_;
   bool stop_ = false, stopping_ = false, window_ended_ = false;

@@ -180,6 +180,31 @@ TEST_P(WorkerTest, OutOfMemoryShrinksTheMicroBatchAndGoesOn) {
   EXPECT_LT(LargestDifference(enough, short_of_memory), kTolerance);
 }
 
+TEST_P(WorkerTest, OutOfMemoryInTheMiddleOfAnExchangeGoesOn) {
+  job_.model.width = 8;  // two buckets: the first has left when the first layer's turn comes
+  job_.start_batches = {6, 12};
+  const std::vector<float> enough = Train(job_, 6);
+  std::vector<float> short_of_memory;
+  std::atomic<int> passes = 0;
+  job_.change = [&passes](int rank, Trainable& trainable) {
+    if (rank == 0) return;
+    trainable.parameters[0].register_hook([&passes](const at::Tensor&) {
+      if (++passes == 3) throw std::bad_alloc();  // the size was seen to fit twice
+    });
+  };
+  RunRanks(job_, [&](Worker& worker, WorkerGroup& group, Advisor*) {
+    ASSERT_GE(worker.parameters().buckets().size(), 2u);
+    for (int i = 0; i < 6; ++i) {
+      const Status done = worker.Iterate();
+      ASSERT_TRUE(done.ok()) << done.error();
+    }
+    if (group.rank() == 0) short_of_memory = worker.parameters().CopyValues();
+    EXPECT_EQ(worker.micro_batch(), group.rank() == 0 ? 256 : 6);
+  });
+  EXPECT_EQ(passes, 3 + 4 * 2);  // two passes an iteration since
+  EXPECT_LT(LargestDifference(enough, short_of_memory), kTolerance);
+}
+
 TEST_P(WorkerTest, TooLittleMemoryForOneSampleIsAnError) {
   job_.change = [](int, Trainable& trainable) {
     trainable.forward = [](std::span<const Sample>, PassSums&) -> at::Tensor {
