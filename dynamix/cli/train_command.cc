@@ -2,8 +2,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
 #include "dynamix/cli/commands.h"
 #include "dynamix/cli/data_folder.h"
@@ -12,6 +10,7 @@
 #include "dynamix/cli/run_config.h"
 #include "dynamix/cli/suite.h"
 #include "dynamix/cli/train_flags.h"
+#include "dynamix/cli/trainer.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/simulator/task.h"
 #include "dynamix/training/classifier.h"
@@ -102,11 +101,8 @@ void RunSimulated(const TrainFlags& flags, const TrainJob& job) {
 
 // This command again, once per rank.
 void LaunchSelf(const TrainJob& job) {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  const std::string all{std::istreambuf_iterator<char>(file), {}};
-  LaunchOptions launch{.ranks = job.workers, .command = {}, .prefix = false, .grace_s = 15};
-  for (std::size_t at = 0; at < all.size(); at = all.find('\0', at) + 1)
-    launch.command.emplace_back(all.c_str() + at);
+  LaunchOptions launch{
+      .ranks = job.workers, .command = OwnCommandLine(), .prefix = false, .grace_s = 15};
   launch.command[0] = std::filesystem::read_symlink("/proc/self/exe").string();
   if (const int code = Launch(launch); code != 0) std::exit(code);
 }

@@ -1,10 +1,17 @@
-# dynamix train and dynamix launch: sources of the commands.
-target_sources(dynamix PRIVATE
-  launch_command.cc train_command.cc train_flags.cc train_live.cc virtual_suite.cc)
-target_link_libraries(dynamix PRIVATE dynamix::monitor dynamix::training)
-target_compile_definitions(dynamix PRIVATE DYNAMIX_WITH_TORCH)
+# dynamix-train: the program of the commands that need libtorch, and their tests.
+add_executable(dynamix_train
+  launch_command.cc train_command.cc train_flags.cc train_live.cc train_main.cc virtual_suite.cc)
+target_link_libraries(dynamix_train PRIVATE dynamix_cli dynamix::monitor dynamix::training)
+set_target_properties(dynamix_train PROPERTIES OUTPUT_NAME dynamix-train
+                      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+add_dependencies(dynamix dynamix_train)  # who builds dynamix wants all its commands
+include(GNUInstallDirs)
+install(TARGETS dynamix_train RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(DYNAMIX_BUILD_TESTS)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  add_test(NAME trainer
+           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/trainer_test.py
+                   $<TARGET_FILE:dynamix> $<TARGET_FILE:dynamix_train>)
   add_test(NAME train_command
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/train_command_test.py
                    $<TARGET_FILE:dynamix> /usr/share/datasets/fashion-mnist)

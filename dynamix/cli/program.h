@@ -1,0 +1,11 @@
+// What every program of the command line does around its commands: logs to stderr, parses, and
+// turns exceptions into one line and an exit code (docs/errors.md).
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace dynamix {
+
+int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&));
+
+}  // namespace dynamix

@@ -1,0 +1,58 @@
+#include "dynamix/cli/trainer.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+namespace dynamix {
+namespace {
+
+struct TrainerCommand {
+  const char *name, *description;
+};
+// As train_command.cc and launch_command.cc have them; trainer_test.py compares.
+constexpr std::array<TrainerCommand, 2> kCommands = {
+    {{"train", "Train one job under one policy"},
+     {"launch", "Start N ranks of any program with torchrun's environment"}}};
+
+}  // namespace
+
+std::vector<std::string> OwnCommandLine() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  const std::string all{std::istreambuf_iterator<char>(file), {}};
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < all.size(); at = all.find('\0', at) + 1)
+    words.emplace_back(all.c_str() + at);
+  return words;
+}
+
+void BecomeTrainer() {
+  const std::string program =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "dynamix-train";
+  std::vector<std::string> words = OwnCommandLine();
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execv(program.c_str(), arguments.data());
+  throw std::runtime_error("cannot start '" + program +
+                           "', which a build with libtorch (DYNAMIX_WITH_TORCH=ON) makes");
+}
+
+void AddTrainerCommands(CLI::App& app) {
+  for (const auto& [name, description] : kCommands) {
+    CLI::App* command = app.add_subcommand(name, description);
+    command->set_help_flag();  // --help is the trainer's to answer
+    command->prefix_command();
+    command->callback(BecomeTrainer);
+  }
+}
+
+VirtualMaker BecomeTrainerForSuite(const std::vector<SuiteJob>&, const std::string&) {
+  BecomeTrainer();
+}
+
+}  // namespace dynamix
