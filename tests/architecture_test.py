@@ -16,8 +16,9 @@ ALLOWED = {
     "simulator": set(),
     "monitor": set(),
     "training": {"simulator"},
+    "testbed": {"simulator", "monitor"},
     "arbitrator": {"ppo"},
-    "cli": {"policies", "ppo", "simulator", "arbitrator", "monitor", "training"},
+    "cli": {"policies", "ppo", "simulator", "arbitrator", "monitor", "training", "testbed"},
 }
 # Third-party headers a room's *public headers* may show.
 PUBLIC_THIRD_PARTY = {"cli": {"CLI/CLI.hpp", "nlohmann/json.hpp"}}
@@ -38,6 +39,8 @@ def includes(path):
 
 
 def is_test(path):
+    if "testdata" in path.parts:
+        return True
     return path.stem.endswith("_test") or path.stem.endswith("_conformance") or path.stem == "sample_round"
 
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "dynamix/core/input_error.h"
+#include "dynamix/testbed/worker_cgroups.h"
 #include "dynamix/training/launcher.h"
 
 namespace dynamix {
@@ -30,11 +31,19 @@ void AddLaunchCommand(CLI::App& app) {
   command->add_flag("!--no-prefix", options->prefix, "No rank before each line of output");
   command->add_option("program", options->command, "Program and arguments, after --")->required();
   command->footer(
+      "Each rank gets a cgroup when the privileges allow; dynamix monitor --job launch-PID shows\n"
+      "them, PID being that of this command.\n"
       "The exit code is that of the first rank that failed (128 + signal if a signal ended it).\n"
       "Example:\n  dynamix launch -n 4 -- ./my_training --epochs 3\n"
       "  dynamix launch -n 2 -- dynamix train --backend live --workload lenet_fashion");
   command->callback([options] {
-    if (const int code = Launch(*options); code != 0) std::exit(code);
+    int code = 0;
+    {
+      const WorkerCgroups cgroups("launch", options->ranks);
+      options->enter = [&](int rank) { return cgroups.Enter(rank); };
+      code = Launch(*options);
+    }
+    if (code != 0) std::exit(code);
   });
 }
 

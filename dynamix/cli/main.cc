@@ -2,6 +2,7 @@
 #include "dynamix/cli/commands.h"
 #include "dynamix/cli/monitor_command.h"
 #include "dynamix/cli/program.h"
+#include "dynamix/cli/testbed_command.h"
 #include "dynamix/cli/trainer.h"
 
 int main(int argc, char** argv) {
@@ -10,6 +11,7 @@ int main(int argc, char** argv) {
     dynamix::AddLearnCommand(app);
     dynamix::AddPolicyCommand(app);
     dynamix::AddMonitorCommand(app);
+    dynamix::AddTestbedCommand(app);
     dynamix::AddTrainerCommands(app);
   });
 }

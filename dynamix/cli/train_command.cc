@@ -10,11 +10,9 @@
 #include "dynamix/cli/run_config.h"
 #include "dynamix/cli/suite.h"
 #include "dynamix/cli/train_flags.h"
-#include "dynamix/cli/trainer.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/simulator/task.h"
 #include "dynamix/training/classifier.h"
-#include "dynamix/training/launcher.h"
 #include "dynamix/training/rank_place.h"
 #include "dynamix/training/virtual_cluster.h"
 
@@ -28,6 +26,10 @@ void Override(const TrainFlags& flags, Workload& workload, Scenario& scenario) {
   if (flags.learning_rate > 0) workload.optimizer.learning_rate = flags.learning_rate;
   if (flags.start_batch > 0) scenario.start_batch = flags.start_batch;
   if (flags.target_accuracy > 0) workload.target = {.accuracy = flags.target_accuracy};
+  if (flags.epochs > 0) {
+    workload.optimizer.planned_samples = flags.epochs * DatasetSamples(workload.model.dataset);
+    scenario.sample_budget = 1;
+  }
   if (flags.rule.empty()) return;
   const auto rule = ParseLearningRateRule(flags.rule);
   if (!rule) throw InputError::OutOfRange("--rule", flags.rule, "none, linear, sqrt or adascale");
@@ -64,20 +66,33 @@ void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedClust
   Progress progress("train", static_cast<long>(job.workload.optimizer.planned_samples), flags.json);
   const InterruptFlag interrupted;
   RoundRecorder record(folder, job.policy.actions, reference);
+  RunFigures figures;
   double seen = 0;
   const auto on_window = [&](const Round& round, const Arbitrator& own, const Truth& truth) {
     if (interrupted) throw Interrupted();
     record(round, own, truth);
+    figures.last_batches.clear();
+    for (const RoundEntry& entry : round.entries) figures.last_batches.push_back(entry.batch);
+    if (figures.first_batches.empty()) figures.first_batches = figures.last_batches;
     char note[96];
     std::snprintf(note, sizeof note, "accuracy %.4f  global batch %.0f  %.1f s on the job's clock",
                   truth.held_out_accuracy, round.GlobalBatch(), truth.seconds);
     progress.Advance(static_cast<long>(environment.samples_seen() - seen), note);
     seen = environment.samples_seen();
   };
-  const double equal_time = flags.full ? std::numeric_limits<double>::infinity() : 0;
+  if (flags.time_s > 0 || flags.epochs > 0) {
+    JobLimits limits = environment.limits();
+    limits.seconds = flags.time_s > 0 ? flags.time_s : std::numeric_limits<double>::max();
+    environment.set_limits(limits);
+  }
+  const bool full = flags.full || flags.epochs > 0;
+  const double equal_time = full ? std::numeric_limits<double>::infinity() : flags.time_s;
   JobResult result = RunJob(environment, arbitrator, equal_time, on_window);
   result.final_accuracy = environment.truth().held_out_accuracy;
-  const nlohmann::json summary = SummaryJson(flags, job, result, environment.truth().seconds);
+  figures.seconds = environment.truth().seconds;
+  figures.samples = environment.samples_seen();
+  figures.iteration_ms = 1e3 * figures.seconds / std::max(1.0, result.windows * flags.window);
+  const nlohmann::json summary = SummaryJson(flags, job, result, figures);
   folder.Finish(summary);
   PrintSummary(flags, job, summary);
 }
@@ -99,20 +114,12 @@ void RunSimulated(const TrainFlags& flags, const TrainJob& job) {
   RunEnvironment(flags, job, *task.MakeEnvironment(), &task.reference);
 }
 
-// This command again, once per rank.
-void LaunchSelf(const TrainJob& job) {
-  LaunchOptions launch{
-      .ranks = job.workers, .command = OwnCommandLine(), .prefix = false, .grace_s = 15};
-  launch.command[0] = std::filesystem::read_symlink("/proc/self/exe").string();
-  if (const int code = Launch(launch); code != 0) std::exit(code);
-}
-
 void Train(const TrainFlags& flags) {
   const TrainJob job = MakeJob(flags);
   if (flags.backend == "sim") return RunSimulated(flags, job);
   if (flags.backend == "virtual") return RunVirtual(flags, job);
   const RankPlace place = ReadRankPlace([](const char* name) { return std::getenv(name); });
-  if (place.size == 1 && job.workers > 1) return LaunchSelf(job);
+  if (place.size == 1 && job.workers > 1) return LaunchRanks(flags, job);
   RunLiveRank(flags, job);
 }
 
@@ -123,7 +130,7 @@ void AddJobFlags(CLI::App& command, TrainFlags& flags) {
   command.add_option("--workload", flags.workload, "what is trained: a file, or one of workloads/")
       ->capture_default_str();
   command.add_option("--cluster", flags.cluster,
-                     "on what: a file, or one of scenarios/; live ranks are slowed down to it");
+                     "on what: a file, or one of scenarios/; live ranks run on a testbed of it");
   command.add_option("--policy", flags.policy, "a rule, a shipped policy or a policy file")
       ->capture_default_str();
   command.add_option("--workers", flags.workers, "number of workers; default: the cluster's")
@@ -153,6 +160,10 @@ void AddOverrides(CLI::App& command, TrainFlags& flags) {
       ->check(CLI::Range(1.0, 1e15));
   command.add_option("--target", flags.target_accuracy, "held-out accuracy that ends the job")
       ->check(CLI::Range(0.0, 1.0));
+  command.add_option("--time", flags.time_s, "run so many seconds of the job's clock instead")
+      ->check(CLI::Range(1e-3, 1e9));
+  command.add_option("--epochs", flags.epochs, "run so many passes over the data set instead")
+      ->check(CLI::Range(1e-3, 1e9));
   command.add_option("--start-batch", flags.start_batch, "local batch at the start")
       ->check(CLI::Range(1, 1 << 20));
 }
@@ -183,6 +194,12 @@ void AddLiveFlags(CLI::App& command, TrainFlags& flags) {
       ->check(CLI::IsMember({"ebpf", "inet_diag", "own_sockets", "none"}))
       ->capture_default_str();
   command.add_option("--interface", flags.interface, "live: network interface of the exchange");
+  command
+      .add_option("--testbed", flags.testbed,
+                  "live with --cluster: pacing (emulated network, devices slowed by sleeping), "
+                  "quota (devices slowed by CPU quota) or plain (no network, pacing)")
+      ->check(CLI::IsMember({"pacing", "quota", "plain"}))
+      ->capture_default_str();
 }
 
 }  // namespace
@@ -198,6 +215,7 @@ void AddTrainCommand(CLI::App& app) {
       "Examples:\n"
       "  dynamix train --cluster heterogeneous_4x --workers 8 --policy balanced\n"
       "  dynamix train --backend live --workers 2 --policy goodput --run runs/mine\n"
+      "  dynamix train --backend live --cluster live/demo --policy balanced\n"
       "  dynamix launch -n 2 -- dynamix train --backend live --run runs/mine --resume");
   command->callback([flags] { Train(*flags); });
 }

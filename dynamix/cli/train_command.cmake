@@ -1,7 +1,9 @@
 # dynamix-train: the program of the commands that need libtorch, and their tests.
 add_executable(dynamix_train
-  launch_command.cc train_command.cc train_flags.cc train_live.cc train_main.cc virtual_suite.cc)
-target_link_libraries(dynamix_train PRIVATE dynamix_cli dynamix::monitor dynamix::training)
+  launch_command.cc train_command.cc train_flags.cc train_launch.cc train_live.cc train_main.cc
+  virtual_suite.cc)
+target_link_libraries(dynamix_train PRIVATE dynamix_cli dynamix::monitor dynamix::testbed
+                      dynamix::training)
 set_target_properties(dynamix_train PROPERTIES OUTPUT_NAME dynamix-train
                       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 add_dependencies(dynamix dynamix_train)  # who builds dynamix wants all its commands
@@ -17,5 +19,8 @@ if(DYNAMIX_BUILD_TESTS)
                    $<TARGET_FILE:dynamix> /usr/share/datasets/fashion-mnist)
   add_test(NAME example.own_training_two_ranks
            COMMAND dynamix launch -n 2 -- $<TARGET_FILE:own_training>)
-  set_tests_properties(train_command example.own_training_two_ranks PROPERTIES TIMEOUT 300)
+  add_test(NAME testbed_command
+           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/testbed_command_test.py
+                   $<TARGET_FILE:dynamix> /usr/share/datasets/fashion-mnist)
+  set_tests_properties(train_command testbed_command example.own_training_two_ranks PROPERTIES TIMEOUT 300)
 endif()

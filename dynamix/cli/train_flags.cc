@@ -1,10 +1,51 @@
 #include "dynamix/cli/train_flags.h"
 
+#include <cmath>
 #include <cstdio>
 
 #include "dynamix/cli/table.h"
+#include "dynamix/testbed/timeline.h"
 
 namespace dynamix {
+
+namespace {
+
+nlohmann::json Number(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+}
+
+const char* KindName(EventKind kind) {
+  switch (kind) {
+    case EventKind::kSlowdown:
+      return "slowdown";
+    case EventKind::kBandwidth:
+      return "bandwidth";
+    case EventKind::kLoss:
+      return "loss";
+    case EventKind::kLeave:
+    case EventKind::kJoin:
+      break;
+  }
+  return "leave";
+}
+
+// Those that began while the job ran.
+nlohmann::json EventsJson(const TrainFlags& flags, const TrainJob& job, double seconds) {
+  nlohmann::json events = nlohmann::json::array();
+  if (flags.cluster.empty()) return events;
+  for (const TimedEvent& event :
+       EventsOf(job.scenario, job.workload, job.workers, static_cast<std::uint64_t>(flags.seed))) {
+    if (event.begin_s > seconds) continue;
+    events.push_back({{"kind", KindName(event.kind)},
+                      {"worker", event.worker},
+                      {"begin_s", event.begin_s},
+                      {"end_s", Number(event.end_s)},
+                      {"factor", event.factor}});
+  }
+  return events;
+}
+
+}  // namespace
 
 RunConfig ConfigOf(const TrainFlags& flags, const TrainJob& job) {
   return {.backend = flags.backend,
@@ -17,8 +58,22 @@ RunConfig ConfigOf(const TrainFlags& flags, const TrainJob& job) {
 }
 
 nlohmann::json SummaryJson(const TrainFlags& flags, const TrainJob& job, const JobResult& result,
-                           double seconds) {
-  return SummaryJson(ConfigOf(flags, job), result, seconds);
+                           const RunFigures& figures) {
+  nlohmann::json summary = SummaryJson(ConfigOf(flags, job), result, figures.seconds);
+  const double target = job.workload.target.accuracy;
+  summary["target_accuracy"] = Number(target > 0 ? target : kMissing);
+  summary["samples"] = figures.samples;
+  summary["iteration_ms"] = figures.iteration_ms;
+  summary["first_batches"] = figures.first_batches;
+  summary["last_batches"] = figures.last_batches;
+  summary["overhead_share"] = Number(figures.overhead_share);
+  summary["pace_ratio"] = Number(figures.pace_ratio);
+  summary["events"] = EventsJson(flags, job, figures.seconds);
+  return summary;
+}
+
+double DatasetSamples(const std::string& dataset) {
+  return dataset.starts_with("cifar") ? 50000 : 60000;
 }
 
 void PrintSummary(const TrainFlags& flags, const TrainJob& job, const nlohmann::json& summary) {

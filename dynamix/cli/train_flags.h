@@ -30,6 +30,8 @@ struct TrainFlags {
   std::string model, rule;
   double width = 0, planned_samples = 0, target_accuracy = 0, learning_rate = 0;
   int start_batch = 0;
+  double time_s = 0;  // > 0: run so long on the job's clock, target or not
+  double epochs = 0;  // > 0: run so many passes over the data set, target or not
   // live
   bool resume = false;
   int micro_batch = 256;
@@ -37,7 +39,8 @@ struct TrainFlags {
   int evaluate_windows = 5, checkpoint_windows = 25;
   double timeout_s = 60;
   std::string interface;
-  std::string monitor = "own_sockets";  // best source of network measurements
+  std::string monitor = "ebpf";  // best source of network measurements
+  std::string testbed = "pacing";
 };
 
 // The job, with overrides applied.
@@ -53,9 +56,28 @@ struct TrainJob {
 
 RunConfig ConfigOf(const TrainFlags& flags, const TrainJob& job);
 
+// What a run adds up to, besides JobResult.
+struct RunFigures {
+  double seconds = 0;  // on the job's clock
+  double samples = 0;
+  double iteration_ms = 0;                       // mean
+  std::vector<int> first_batches, last_batches;  // one per worker
+  // live: time that measuring, deciding and recording took of the job's, on rank 0
+  double overhead_share = kMissing;
+  // live with pacing: compute measured over compute of the cluster's nodes; well above 1 when the
+  // machine is too slow for the cluster
+  double pace_ratio = kMissing;
+};
+
 // What is told at the end.
 nlohmann::json SummaryJson(const TrainFlags& flags, const TrainJob& job, const JobResult& result,
-                           double seconds);
+                           const RunFigures& figures);
+
+double DatasetSamples(const std::string& dataset);  // of its training part
+
+// This command again, once per rank: on a testbed of the job's cluster when it names one. Ends the
+// program with the launcher's exit code when it is not 0.
+void LaunchRanks(const TrainFlags& flags, const TrainJob& job);
 
 // One rank of a live job, to its end. Throws Interrupted when it was asked to stop and has saved,
 // std::runtime_error when ranks are lost.

@@ -1,6 +1,8 @@
 // dynamix train --backend live: one rank, wired from the rooms.
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <stdexcept>
 
 #include "dynamix/cli/data_folder.h"
@@ -9,33 +11,13 @@
 #include "dynamix/cli/table.h"
 #include "dynamix/cli/train_flags.h"
 #include "dynamix/monitor/monitor.h"
-#include "dynamix/simulator/cluster.h"
-#include "dynamix/simulator/simulated_cluster.h"
+#include "dynamix/testbed/job_clock.h"
+#include "dynamix/testbed/pace.h"
 #include "dynamix/training/in_process_advisor.h"
 #include "dynamix/training/live_job.h"
 
 namespace dynamix {
 namespace {
-
-// Slows a rank down to its node of the scenario, events included.
-class Pace {
- public:
-  Pace(const TrainFlags& flags, const TrainJob& job, int rank)
-      : cluster_(job.scenario, job.workload.cost, job.workers), rank_(rank) {
-    // Only for its events, on the scenario's clock: it never runs.
-    const SimulatedCluster clock(job.scenario, job.workload, job.workers, nullptr, flags.seed,
-                                 flags.window);
-    cluster_.SetEvents(clock.events());
-  }
-  double operator()(int batch, double seconds) {
-    cluster_.BeginWindow(seconds);
-    return cluster_.ComputeMs(rank_, batch);
-  }
-
- private:
-  Cluster cluster_;
-  int rank_;
-};
 
 Monitor StartMonitor(const TrainFlags& flags) {
   MonitorOptions options;
@@ -44,6 +26,35 @@ Monitor StartMonitor(const TrainFlags& flags) {
                       : flags.monitor == "own_sockets" ? NetworkTier::kOwnSockets
                                                        : NetworkTier::kNone;
   return Monitor::Start(options);
+}
+
+// Adds its lifetime to a sum.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  ~Stopwatch() {
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  double& seconds_;  // the caller's, which outlives its block
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// The interface a testbed put this rank on; PyTorch reads the same variable.
+std::string ExchangeInterface(const TrainFlags& flags) {
+  const char* given = std::getenv("GLOO_SOCKET_IFNAME");
+  return flags.interface.empty() && given != nullptr ? given : flags.interface;
+}
+
+// The testbed's view of the job's clock; nothing outside a testbed.
+std::optional<JobClock> OpenJobClock() {
+  const char* path = std::getenv("DYNAMIX_JOB_CLOCK");
+  if (path == nullptr || *path == '\0') return std::nullopt;
+  Result<JobClock> clock = JobClock::Open(path);
+  if (clock) return std::move(clock).value();
+  std::fprintf(stderr, "network events will not happen: %s\n", clock.error().c_str());
+  return std::nullopt;
 }
 
 template <typename T>
@@ -60,6 +71,7 @@ struct LiveRank {
   LiveJobOptions JobOptions(const TrainFlags& flags, const TrainJob& job) const;
   void Record(const Round& round, const std::vector<int>& sizes);
   void Show(Progress& progress);
+  nlohmann::json Summary(const TrainFlags& flags, const TrainJob& job);
 
   Monitor monitor;  // before the group opens its sockets
   std::unique_ptr<WorkerGroup> group;
@@ -72,8 +84,11 @@ struct LiveRank {
   std::unique_ptr<LiveJob> live;
   std::unique_ptr<RunFolder> folder;  // rank 0 only
   std::vector<int> previous;
+  RunFigures figures;
   double shown_samples = 0, shown_seconds = 0;
-  double waited_ms = 0, worked_ms = 0;  // of all workers, since this process started
+  // Of all workers, since this process started.
+  double waited_ms = 0, worked_ms = 0, computed_ms = 0, expected_ms = 0;
+  double overhead_s = 0;  // rank 0
 };
 
 BatchReader MakeReader(const TrainFlags& flags, const TrainJob& job) {
@@ -86,15 +101,21 @@ BatchReader MakeReader(const TrainFlags& flags, const TrainJob& job) {
 
 LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
     : monitor(StartMonitor(flags)),
-      group(OrThrow(
-          WorkerGroup::Connect(ReadRankPlace([](const char* name) { return std::getenv(name); }),
-                               {.timeout_s = flags.timeout_s, .interface = flags.interface}))),
+      group(OrThrow(WorkerGroup::Connect(
+          ReadRankPlace([](const char* name) { return std::getenv(name); }),
+          {.timeout_s = flags.timeout_s, .interface = ExchangeInterface(flags)}))),
       policy(job.policy.make()),
       arbitrator(*policy, job.policy.actions, Rng(flags.seed)),
       advisor(
           *group, job.workload.optimizer,
-          [this](const Round& round) { return arbitrator.Step(round); },
-          [this](const Round& round, const std::vector<int>& sizes) { Record(round, sizes); },
+          [this](const Round& round) {
+            const Stopwatch deciding(overhead_s);
+            return arbitrator.Step(round);
+          },
+          [this](const Round& round, const std::vector<int>& sizes) {
+            const Stopwatch recording(overhead_s);
+            Record(round, sizes);
+          },
           job.workload.target.accuracy > 0 ? job.workload.target.accuracy : kMissing),
       classifier(job.workload.model, MakeReader(flags, job), flags.seed) {
   worker = OrThrow(Worker::Start(*group, TrainableOf(classifier), Options(flags, job), &advisor));
@@ -115,14 +136,15 @@ WorkerOptions LiveRank::Options(const TrainFlags& flags, const TrainJob& job) {
   options.micro_batch = flags.micro_batch;
   options.window_iterations = flags.window;
   options.measure = [this](Report& report) {
+    const Stopwatch measuring(overhead_s);
     const MonitorWindow window = monitor.ReadWindow();
     report.network = window.NetworkPart();
     report.host = window.HostPart();
   };
-  if (flags.cluster.empty()) return options;
-  pace = std::make_unique<Pace>(flags, job, group->rank());
+  if (flags.cluster.empty() || flags.testbed == "quota") return options;
+  pace = std::make_unique<Pace>(job.scenario, job.workload, job.workers, group->rank(), flags.seed);
   options.least_compute_ms = [this](int batch) {
-    return (*pace)(batch, live ? live->state().seconds : 0);
+    return pace->NextMs(batch, live ? live->state().seconds : 0);
   };
   return options;
 }
@@ -133,7 +155,8 @@ LiveJobOptions LiveRank::JobOptions(const TrainFlags& flags, const TrainJob& job
   options.planned_samples = job.workload.optimizer.planned_samples;
   options.target_accuracy = job.workload.target.accuracy;
   options.target_loss = job.workload.target.loss;
-  options.stop_at_target = !flags.full;
+  options.stop_at_target = !flags.full && flags.time_s == 0 && flags.epochs == 0;
+  options.most_seconds = flags.time_s;
   options.evaluate_windows = flags.evaluate_windows;
   options.checkpoint_windows = flags.checkpoint_windows;
   options.folder = job.folder;
@@ -151,11 +174,14 @@ void LiveRank::Record(const Round& round, const std::vector<int>& sizes) {
   std::vector<int> batches;
   for (const RoundEntry& entry : round.entries) batches.push_back(entry.batch);
   if (previous.empty()) previous = batches;
+  if (figures.first_batches.empty()) figures.first_batches = previous;
   folder->AddRound(RoundJson(round, arbitrator, truth, sizes, previous));
   previous = batches;
   for (const RoundEntry& entry : round.entries) {
     waited_ms += entry.report->wait_ms * entry.report->iterations;
     worked_ms += entry.report->iteration_ms * entry.report->iterations;
+    computed_ms += entry.report->compute_ms;
+    if (pace) expected_ms += pace->ExpectedMs(entry.report->rank, entry.batch);
   }
 }
 
@@ -173,6 +199,28 @@ void LiveRank::Show(Progress& progress) {
   shown_seconds = state.seconds;
 }
 
+nlohmann::json LiveRank::Summary(const TrainFlags& flags, const TrainJob& job) {
+  const LiveJobState& state = live->state();
+  JobResult result;
+  result.workers = job.workers;
+  result.reached = state.reached;
+  result.time_to_target_s = state.reached ? state.time_to_target_s : state.seconds;
+  result.final_accuracy = state.accuracy;
+  result.windows = static_cast<double>(worker->windows());
+  result.mean_wait_share = worked_ms > 0 ? waited_ms / worked_ms : 0;
+  for (const int batch : worker->batches()) result.last_global_batch += batch;
+  figures.seconds = state.seconds;
+  figures.samples = state.samples;
+  const auto iterations = static_cast<double>(worker->iterations());
+  figures.iteration_ms = iterations > 0 ? 1e3 * state.seconds / iterations : 0;
+  figures.last_batches = worker->batches();
+  // Of this process's part of the job; a resumed one has seconds from before.
+  const double own_s = 1e-3 * worked_ms / job.workers;
+  if (own_s > 0) figures.overhead_share = overhead_s / own_s;
+  if (expected_ms > 0) figures.pace_ratio = computed_ms / expected_ms;
+  return SummaryJson(flags, job, result, figures);
+}
+
 }  // namespace
 
 void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
@@ -180,12 +228,17 @@ void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
   const InterruptFlag interrupted;
   LiveRank rank(flags, job);
   const bool first = rank.group->rank() == 0;
+  std::optional<JobClock> clock = first ? OpenJobClock() : std::nullopt;
   {
     Progress progress("train", static_cast<long>(job.workload.optimizer.planned_samples),
                       flags.json || !first);
     rank.Show(progress);
-    OrThrow(rank.live->Run([&] { return static_cast<bool>(interrupted); },
-                           [&] { rank.Show(progress); }));
+    OrThrow(rank.live->Run(
+        [&] {
+          if (clock) clock->Set(rank.live->state().seconds);
+          return static_cast<bool>(interrupted);
+        },
+        [&] { rank.Show(progress); }));
   }
   const LiveJobState& state = rank.live->state();
   if (state.stopped) {
@@ -195,17 +248,14 @@ void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
     throw Interrupted();
   }
   if (!first) return;
-  JobResult result;
-  result.workers = job.workers;
-  result.reached = state.reached;
-  result.time_to_target_s = state.reached ? state.time_to_target_s : state.seconds;
-  result.final_accuracy = state.accuracy;
-  result.windows = static_cast<double>(rank.worker->windows());
-  result.mean_wait_share = rank.worked_ms > 0 ? rank.waited_ms / rank.worked_ms : 0;
-  for (const int batch : rank.worker->batches()) result.last_global_batch += batch;
-  const nlohmann::json summary = SummaryJson(flags, job, result, state.seconds);
+  const nlohmann::json summary = rank.Summary(flags, job);
   rank.folder->Finish(summary);
   PrintSummary(flags, job, summary);
+  if (!flags.json && summary["pace_ratio"].is_number() && summary["pace_ratio"] > 1.2)
+    std::fprintf(stderr,
+                 "this machine is too slow or too busy for this cluster: compute took %.2f times "
+                 "as long as on its nodes\n",
+                 summary["pace_ratio"].get<double>());
 }
 
 }  // namespace dynamix

@@ -43,6 +43,7 @@ class SimulatedCluster : public Environment {
   const Truth& truth() const override { return truth_; }
 
   void set_limits(const JobLimits& limits) { limits_ = limits; }
+  const JobLimits& limits() const { return limits_; }
   int workers() const { return cluster_.workers(); }
   // Length of the run at the workload's base batch, balanced, without events: planned_samples at
   // that pace.

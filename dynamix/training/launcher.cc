@@ -129,6 +129,12 @@ class Launcher {
              {"OMP_NUM_THREADS", threads},
              {"OPENBLAS_NUM_THREADS", threads}})
       setenv(name, value.c_str(), 1);
+    for (const auto& [name, value] : options_.environment) setenv(name.c_str(), value.c_str(), 1);
+    if (options_.enter && !options_.enter(rank)) {
+      std::fprintf(stderr, "rank %d cannot enter its cgroup or network: %s\n", rank,
+                   std::generic_category().message(errno).c_str());
+      _exit(126);
+    }
     std::vector<char*> arguments;
     for (const std::string& argument : options_.command)
       arguments.push_back(const_cast<char*>(argument.c_str()));

@@ -7,7 +7,9 @@
 // for options out of range and std::system_error when the system refuses pipes or processes.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dynamix {
@@ -20,6 +22,11 @@ struct LaunchOptions {
   int threads = 1;                    // OMP_NUM_THREADS and OPENBLAS_NUM_THREADS of each rank
   bool prefix = true;                 // "[rank] " before each line
   double grace_s = 5;  // from asking the ranks to end (SIGTERM) to killing them, [0, 3600]
+  // More variables of every rank.
+  std::vector<std::pair<std::string, std::string>> environment;
+  // Called in each rank before its program, between fork and exec: moves it to its cgroup and its
+  // network. False ends the rank.
+  std::function<bool(int rank)> enter;
 };
 
 // Returns 0 when all ranks did, else the exit code of the first one that failed, 128 + its signal

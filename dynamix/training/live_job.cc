@@ -21,6 +21,7 @@ LiveJob::LiveJob(WorkerGroup& group, Worker& worker, Classifier& classifier, Adv
       advisor_(advisor),
       options_(options) {
   RequireInRange("planned_samples", options.planned_samples, 1.0, 1e15);
+  RequireInRange("most_seconds", options.most_seconds, 0.0, 1e9);
   RequireInRange("evaluate_windows", options.evaluate_windows, 1, 1 << 24);
   RequireInRange("checkpoint_windows", options.checkpoint_windows, 1, 1 << 24);
 }
@@ -49,11 +50,14 @@ Status LiveJob::Start() {
 }
 
 bool LiveJob::AtEnd() const {
-  return state_.samples >= options_.planned_samples || (options_.stop_at_target && state_.reached);
+  return state_.samples >= options_.planned_samples ||
+         (options_.stop_at_target && state_.reached) ||
+         (options_.most_seconds > 0 && state_.seconds >= options_.most_seconds);
 }
 
 Status LiveJob::Run(const std::function<bool()>& stop, const std::function<void()>& on_window) {
-  while (!AtEnd()) {
+  bool ended = AtEnd();
+  while (!ended) {
     const Clock::time_point start = Clock::now();
     if (Status done = worker_.Iterate(stop()); !done) return done;
     state_.seconds += SecondsSince(start);
@@ -62,15 +66,26 @@ Status LiveJob::Run(const std::function<bool()>& stop, const std::function<void(
       state_.stopped = true;
       return Save();
     }
-    if (!worker_.window_ended()) continue;
+    if (!worker_.window_ended()) {
+      ended = state_.samples >= options_.planned_samples;
+      continue;
+    }
+    if (Status done = AgreeOnTime(); !done) return done;
     if (worker_.windows() % options_.evaluate_windows == 0)
       if (Status done = Evaluate(); !done) return done;
     if (worker_.windows() % options_.checkpoint_windows == 0)
       if (Status done = Save(); !done) return done;
     if (on_window) on_window();
+    ended = AtEnd();
   }
   if (Status done = Evaluate(); !done) return done;
   return Save();
+}
+
+// Ranks measure their own time; those that end a job by it must end in the same iteration.
+Status LiveJob::AgreeOnTime() {
+  if (options_.most_seconds <= 0) return Nothing{};
+  return group_.Broadcast(std::span<double>(&state_.seconds, 1));
 }
 
 Status LiveJob::Evaluate() {

@@ -24,6 +24,7 @@ struct LiveJobOptions {
   double target_accuracy = 0;    // held-out; 0: none
   double target_loss = 0;        // held-out; 0: none
   bool stop_at_target = false;   // else it goes on to the planned samples
+  double most_seconds = 0;       // ends with the first window after so long; 0: no limit
   int held_out_samples = 10000;  // the first so many, or all there are
   int evaluate_windows = 5;      // evaluate every so many windows, >= 1
   int checkpoint_windows = 25;   // and save, >= 1
@@ -59,6 +60,7 @@ class LiveJob {
 
  private:
   Status Evaluate();
+  Status AgreeOnTime();
   Status Save();
   bool AtEnd() const;
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "dynamix/monitor/testdata/test_network.h"
+#include "dynamix/testbed/helper_process.h"
 
 namespace dynamix::test {
 
@@ -21,7 +22,7 @@ class DelayedHosts {
 
  private:
   NetworkNamespace left_, right_;
-  std::unique_ptr<Child> relay_;
+  std::unique_ptr<HelperProcess> relay_;
 };
 
 }  // namespace dynamix::test

@@ -39,18 +39,6 @@ void Must(bool condition) {
   if (!condition) _exit(3);
 }
 
-int RunCommand(const NetworkNamespace* space, const std::string& command) {
-  const pid_t child = fork();
-  if (child == 0) {
-    if (space != nullptr) space->Enter();
-    execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
-    _exit(127);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  return status;
-}
-
 std::pair<FileDescriptor, FileDescriptor> ChannelEnds() {
   int ends[2];
   EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
@@ -217,8 +205,8 @@ void SenderMain(Channel& test, const std::string& address, std::uint16_t port) {
 
 std::optional<std::string> CannotMakeNamespaces() {
   if (geteuid() != 0) return "needs root, to make network namespaces and cgroups";
-  if (RunCommand(nullptr, "command -v ip >/dev/null && unshare -n true 2>/dev/null") != 0)
-    return "needs iproute2 and a kernel that lets this container make network namespaces";
+  if (auto space = dynamix::NetworkNamespace::Create(); !space)
+    return "needs iproute2 and a kernel that allows network namespaces: " + space.error();
   auto cgroup = Cgroup::Create(UniqueName());
   if (!cgroup.ok()) return "needs a writable cgroup version 2: " + cgroup.error();
   return std::nullopt;
@@ -241,34 +229,12 @@ std::string UniqueName() {
 
 Cgroup MakeCgroup() { return std::move(Cgroup::Create(UniqueName())).value(); }
 
-NetworkNamespace::NetworkNamespace() {
-  std::thread maker([this] {
-    if (unshare(CLONE_NEWNET) == 0)
-      space_ = FileDescriptor(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
-  });
-  maker.join();
-  EXPECT_TRUE(space_.valid());
-  Run("ip link set lo up");
-}
-
-void NetworkNamespace::Enter() const {
-  if (setns(space_.get(), CLONE_NEWNET) != 0) _exit(4);
-}
+NetworkNamespace::NetworkNamespace()
+    : dynamix::NetworkNamespace(std::move(dynamix::NetworkNamespace::Create()).value()) {}
 
 void NetworkNamespace::Run(const std::string& command) const {
-  EXPECT_EQ(RunCommand(this, command), 0) << command;
-}
-
-std::string NetworkNamespace::path() const {
-  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(space_.get());
-}
-
-void NetworkNamespace::Visit(const std::function<void()>& work) const {
-  std::thread visitor([&] {
-    Enter();
-    work();
-  });
-  visitor.join();
+  const Status done = dynamix::NetworkNamespace::Run(command);
+  EXPECT_TRUE(done.ok()) << command;
 }
 
 TwoHosts Cabled() {
@@ -306,7 +272,7 @@ Child::Child(std::pair<FileDescriptor, FileDescriptor> ends, Place place,
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (place.cgroup != nullptr) Must(place.cgroup->Enter());
-  if (place.space != nullptr) place.space->Enter();
+  if (place.space != nullptr) Must(place.space->Enter());
   channel_ = Channel(FileDescriptor());
   Channel test(std::move(ends.second), true);
   test.Send(true);

@@ -16,6 +16,7 @@
 #include "dynamix/monitor/cgroup.h"
 #include "dynamix/monitor/file_descriptor.h"
 #include "dynamix/monitor/socket_ledger.h"
+#include "dynamix/testbed/network_namespace.h"
 
 namespace dynamix::test {
 
@@ -28,17 +29,12 @@ std::optional<std::string> CannotLoadEbpf();
 std::string UniqueName();
 Cgroup MakeCgroup();
 
-class NetworkNamespace {
+// The testbed's, with failures as failed expectations.
+class NetworkNamespace : public dynamix::NetworkNamespace {
  public:
   NetworkNamespace();  // new, with loopback up
-  void Enter() const;  // the calling thread
   // Runs a shell command inside; expects it to succeed.
   void Run(const std::string& command) const;
-  std::string path() const;
-  void Visit(const std::function<void()>& work) const;  // on a thread that enters it
-
- private:
-  FileDescriptor space_;
 };
 
 // Two hosts, 10.77.0.1 and 10.77.0.2, on a cable with interface "wire" at both ends.
@@ -76,7 +72,7 @@ class Channel {
 class Child {
  public:
   struct Place {
-    const NetworkNamespace* space = nullptr;
+    const dynamix::NetworkNamespace* space = nullptr;
     const Cgroup* cgroup = nullptr;
   };
   Child(Place place, const std::function<void(Channel&)>& work);

@@ -1,0 +1,35 @@
+#include "dynamix/cli/testbed_command.h"
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "dynamix/testbed/worker_cgroups.h"
+
+namespace dynamix {
+
+void AddTestbedCommand(CLI::App& app) {
+  // The flag lives as long as the callback that reads it.
+  const auto as_json = std::make_shared<bool>(false);
+  CLI::App* testbed = app.add_subcommand(
+      "testbed", "The emulated cluster of `dynamix train --backend live --cluster FILE`");
+  testbed->require_subcommand(1);
+  CLI::App* clean = testbed->add_subcommand(
+      "clean", "Remove what testbeds and launches left behind that were killed");
+  clean->add_flag("--json", *as_json, "one JSON object on stdout");
+  clean->footer(
+      "Network namespaces and processes end with their testbed; only cgroups outlive kill -9. A\n"
+      "new testbed removes them as well. Running testbeds are left alone.\n"
+      "Example:\n  dynamix testbed clean");
+  clean->callback([as_json] {
+    const std::vector<std::string> removed = RemoveLeftovers();
+    if (*as_json) {
+      std::printf("%s\n", nlohmann::json{{"removed", removed}}.dump().c_str());
+      return;
+    }
+    for (const std::string& name : removed) std::printf("removed %s\n", name.c_str());
+    if (removed.empty()) std::printf("nothing to remove\n");
+  });
+}
+
+}  // namespace dynamix

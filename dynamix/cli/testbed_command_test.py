@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""dynamix train on a testbed, as root: reports carry eBPF and host metrics, events happen, ctrl-C and kill -9 leave nothing
+that `dynamix testbed clean` does not remove. dynamix launch gives each rank a cgroup. Without root: plain processes, and a
+line that says what is not emulated.
+
+usage: testbed_command_test.py DYNAMIX FASHION_MNIST_FOLDER
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+WORKLOAD = """
+[cost]
+sample_ms = 0.5
+[model]
+name = "mlp"
+width = 0.1
+dataset = "fashion_mnist"
+[optimizer]
+learning_rate = 0.05
+base_batch = 24
+planned_samples = 1e6
+[convergence]
+engine = "quadratic"
+[target]
+accuracy = 0.99
+"""
+CLUSTER = """
+start_batch = 8
+clock = "seconds"
+time_budget = 100
+[[node]]
+overhead_ms = 4
+bandwidth_mbps = 50
+latency_ms = 2
+jitter = 0
+[[event]]
+kind = "slowdown"
+target = "fastest"
+share = 0.1
+at = 1
+duration = 100
+factor = 10
+[[event]]
+kind = "leave"
+at = 1
+duration = 1
+"""
+
+
+def command(program, work, folder, *more):
+    return [program, "train", "--backend", "live", "--workload", str(work / "small.toml"), "--cluster",
+            str(work / "nodes.toml"), "--window", "5", "--data", sys.argv[2], "--run", str(folder), "--timeout", "20",
+            *more]
+
+
+def cgroups():
+    found = set()
+    for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu"):
+        found |= set(pathlib.Path(root).glob("dynamix-*"))
+    return found
+
+
+def of(process):
+    """Cgroups of that process's testbed or launch."""
+    return [path for path in cgroups() if path.name.endswith(f"-{process.pid}")]
+
+
+def lines(folder):
+    path = folder / "rounds.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def wait_for(condition, process):
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+
+
+def check_run(program, work):
+    folder = work / "run"
+    done = subprocess.run(command(program, work, folder, "--workers", "8", "--time", "2.5"), capture_output=True, text=True,
+                          timeout=240)
+    assert done.returncode == 0, done
+    assert "8 nodes in network namespaces" in done.stderr and "leave and join" in done.stderr, done.stderr
+    rounds = lines(folder)
+    for report in rounds[1]["reports"]:
+        network, host = report["network"], report["host"]
+        assert network["tier"] == 4 and network["bytes_sent"] > 1000, report
+        assert 4000 <= network["minimum_rtt_us"] < 30000, report  # 2 ms each way
+        assert host["cpu_use"] > 0 and host["memory_limit_bytes"] > host["memory_used_bytes"] > 0, report
+    # The fastest node (the first of equals) computes 10 times as long from second 1 on.
+    quiet = [r["reports"][0]["compute_ms"] for r in rounds if r["seconds"] < 0.9]
+    slowed = [r["reports"][0]["compute_ms"] for r in rounds if r["seconds"] > 2]
+    assert quiet and slowed and slowed[-1] > 40 and min(quiet) < slowed[-1] / 2, (quiet, slowed)
+    summary = json.loads((folder / "summary.json").read_text())
+    assert 2.5 <= summary["seconds"] < 10 and summary["events"][0]["kind"] == "slowdown", summary
+    assert 0 < summary["overhead_share"] < 0.2 and summary["pace_ratio"] > 0.9, summary
+
+
+def check_interrupt(program, work):
+    folder = work / "stopped"
+    process = subprocess.Popen(command(program, work, folder, "--workers", "2"), stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: len(lines(folder)) >= 2, process)
+    assert len(of(process)) == 1, cgroups()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGINT and "--resume" in errors, (process.returncode, errors)
+    assert not of(process), of(process)
+
+
+def check_kill(program, work):
+    folder = work / "killed"
+    process = subprocess.Popen(command(program, work, folder, "--workers", "2"), stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: len(lines(folder)) >= 2, process)
+    process.kill()
+    process.communicate(timeout=60)
+    cleaned = subprocess.run([program, "testbed", "clean", "--json"], capture_output=True, text=True, check=True)
+    json.loads(cleaned.stdout)
+    assert not of(process), (of(process), cleaned.stdout)
+
+
+def check_launch(program, work):
+    done = subprocess.run([program, "launch", "-n", "2", "--", "cat", "/proc/self/cgroup"], capture_output=True, text=True)
+    for rank in (0, 1):
+        assert any(line.startswith(f"[{rank}] 0::") and f"/rank-{rank}" in line and "launch-" in line
+                   for line in done.stdout.splitlines()), done.stdout
+
+
+def check_without_root(program, work):
+    os.chmod(work, 0o777)
+
+    def become_nobody():
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+
+    done = subprocess.run(command(program, work, work / "nobody", "--workers", "2", "--time", "0.3"), capture_output=True,
+                          text=True, timeout=120, preexec_fn=become_nobody if os.geteuid() == 0 else None, cwd=work)
+    assert done.returncode == 0, done
+    assert "not emulated: network namespaces need root" in done.stderr, done.stderr
+    report = lines(work / "nobody")[1]["reports"][1]
+    assert report["compute_ms"] > 4 and report["network"]["tier"] in (2, 3), report
+
+
+def main():
+    program = str(pathlib.Path(sys.argv[1]).resolve())
+    with tempfile.TemporaryDirectory() as name:
+        work = pathlib.Path(name)
+        (work / "small.toml").write_text(WORKLOAD)
+        (work / "nodes.toml").write_text(CLUSTER)
+        try:
+            check_without_root(program, work)
+        except PermissionError:
+            print("skipped: another user may not start the program where it was built")
+        probe = subprocess.run(["unshare", "-n", "true"], stderr=subprocess.DEVNULL)
+        if os.geteuid() != 0 or probe.returncode != 0:
+            print("the rest needs root and a kernel that allows network namespaces")
+            return
+        check_run(program, work)
+        check_interrupt(program, work)
+        check_kill(program, work)
+        check_launch(program, work)
+
+
+if __name__ == "__main__":
+    main()

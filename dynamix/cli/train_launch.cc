@@ -1,0 +1,58 @@
+// dynamix train --backend live: starts its ranks, on a testbed when the job names a cluster.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "dynamix/cli/train_flags.h"
+#include "dynamix/cli/trainer.h"
+#include "dynamix/testbed/testbed.h"
+#include "dynamix/testbed/timeline.h"
+#include "dynamix/training/launcher.h"
+
+namespace dynamix {
+namespace {
+
+// The program itself, not its name: the user may have found it on PATH.
+std::vector<std::string> OwnCommand() {
+  std::vector<std::string> command = OwnCommandLine();
+  command[0] = std::filesystem::read_symlink("/proc/self/exe").string();
+  return command;
+}
+
+int LaunchOnTestbed(const TrainFlags& flags, const TrainJob& job, LaunchOptions& launch) {
+  TestbedOptions options;
+  options.nodes = ResolveNodes(job.scenario, job.workers);
+  options.events = EventsOf(job.scenario, job.workload, job.workers, flags.seed);
+  options.network = flags.testbed != "plain";
+  if (flags.testbed == "quota") options.quota_cpus = std::thread::hardware_concurrency();
+  const Testbed testbed(options);
+  for (const std::string& note : testbed.notes())
+    if (!flags.json) std::fprintf(stderr, "testbed: %s\n", note.c_str());
+  launch.address = testbed.address();
+  launch.environment = {{"DYNAMIX_JOB_CLOCK", testbed.clock_path()}};
+  if (!testbed.interface().empty())
+    launch.environment.emplace_back("GLOO_SOCKET_IFNAME", testbed.interface());
+  launch.enter = [&](int rank) { return testbed.Enter(rank); };
+  return Launch(launch);
+}
+
+int LaunchPlainly(const TrainJob& job, LaunchOptions& launch) {
+  const WorkerCgroups cgroups("launch", job.workers);
+  launch.enter = [&](int rank) { return cgroups.Enter(rank); };
+  return Launch(launch);
+}
+
+}  // namespace
+
+void LaunchRanks(const TrainFlags& flags, const TrainJob& job) {
+  LaunchOptions launch{
+      .ranks = job.workers, .command = OwnCommand(), .prefix = false, .grace_s = 15};
+  const int code =
+      flags.cluster.empty() ? LaunchPlainly(job, launch) : LaunchOnTestbed(flags, job, launch);
+  // Only now: std::exit would leave testbed and cgroups standing.
+  if (code != 0) std::exit(code);
+}
+
+}  // namespace dynamix

@@ -1,0 +1,238 @@
+// The emulated network against what the file asks for, and what a testbed leaves behind: nothing.
+#include "dynamix/testbed/testbed.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+
+#include "dynamix/monitor/testdata/test_network.h"
+#include "dynamix/monitor/text_file.h"
+#include "dynamix/testbed/timeline.h"
+
+namespace dynamix {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Receiver;
+using test::Sender;
+using test::Transfer;
+using testing::Contains;
+using testing::HasSubstr;
+
+constexpr std::uint64_t kMegabyte = 1 << 20;
+
+TEST(TimelineTest, EventsMultiplyAddUpAndEnd) {
+  const Node node{.speed = 2, .bandwidth_mbps = 100, .loss = 0.01};
+  const std::vector<TimedEvent> events = {{EventKind::kSlowdown, 0, 1, 4, 2},
+                                          {EventKind::kSlowdown, 0, 2, 3, 5},
+                                          {EventKind::kBandwidth, 0, 2, 9, 0.1},
+                                          {EventKind::kLoss, 0, 2, 3, 0.02},
+                                          {EventKind::kSlowdown, 1, 0, 9, 100}};
+  EXPECT_EQ(NodeAt(node, events, 0, 0.5).speed, 2);
+  const Node busy = NodeAt(node, events, 0, 2);
+  EXPECT_DOUBLE_EQ(busy.speed, 0.2);
+  EXPECT_DOUBLE_EQ(busy.bandwidth_mbps, 10);
+  EXPECT_DOUBLE_EQ(busy.loss, 0.03);
+  EXPECT_EQ(NodeAt(node, events, 0, 3).speed, 1);
+  EXPECT_EQ(NodeAt(node, events, 0, 9).bandwidth_mbps, 100);
+}
+
+TEST(TimelineTest, ChangesAreOrderedAndOfTheKindsAsked) {
+  const double ever = std::numeric_limits<double>::infinity();
+  const std::vector<TimedEvent> events = {{EventKind::kLoss, 0, 5, ever, 0.1},
+                                          {EventKind::kBandwidth, 1, 1, 5, 0.5},
+                                          {EventKind::kSlowdown, 0, 2, 3, 2}};
+  EXPECT_EQ(ChangesOf(events, {EventKind::kLoss, EventKind::kBandwidth}),
+            (std::vector<double>{1, 5}));
+}
+
+class EmulatedNetworkTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (auto reason = test::CannotMakeNamespaces()) GTEST_SKIP() << *reason;
+    if (auto reason = CannotMakeTaps()) GTEST_SKIP() << *reason;
+  }
+  static EmulatedNetwork Make(const std::vector<Node>& nodes, bool lossy = false) {
+    return std::move(EmulatedNetwork::Create(nodes, lossy)).value();
+  }
+};
+
+// A connection between two nodes.
+class Connection {
+ public:
+  Connection(const EmulatedNetwork& network, int from, int to)
+      : receiver_({.space = &network.host(to)}),
+        sender_({.space = &network.host(from)}, EmulatedNetwork::Address(to), receiver_.port()) {
+    sender_.Open();
+  }
+  Transfer Send(std::uint64_t bytes) { return sender_.Send(bytes); }
+  // The best of a few: a busy machine makes a transfer slower.
+  double FastestMbps(std::uint64_t bytes) {
+    double fastest = 0;
+    for (int attempt = 0; attempt < 3; ++attempt) fastest = std::max(fastest, Mbps(bytes));
+    return fastest;
+  }
+  double Mbps(std::uint64_t bytes) {
+    const auto start = std::chrono::steady_clock::now();
+    Send(bytes);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    return static_cast<double>(bytes) * 8e-6 / took.count();
+  }
+
+ private:
+  Receiver receiver_;
+  Sender sender_;
+};
+
+TEST_F(EmulatedNetworkTest, ALinkCarriesItsBandwidthAndNoMoreAlsoAfterAChange) {
+  const EmulatedNetwork network =
+      Make({{.bandwidth_mbps = 20}, {.bandwidth_mbps = 100}, {.bandwidth_mbps = 100}});
+  Connection sent(network, 0, 1), received(network, 2, 0), fast(network, 1, 2);
+  EXPECT_LT(sent.Mbps(kMegabyte), 21) << "what node 0 sends is limited";
+  EXPECT_LT(received.Mbps(kMegabyte), 21) << "and what it gets";
+  EXPECT_GT(fast.FastestMbps(kMegabyte), 25) << "and nobody else";
+  ASSERT_TRUE(network.SetBandwidth(0, 5).ok());
+  EXPECT_LT(sent.Mbps(kMegabyte / 2), 5.5);
+  ASSERT_TRUE(network.SetBandwidth(0, 20).ok());
+  EXPECT_GT(sent.FastestMbps(kMegabyte / 2), 7);
+}
+
+TEST_F(EmulatedNetworkTest, LossAtANodeShowsAsRetransmissionsOfItsPeersAndEnds) {
+  const EmulatedNetwork network =
+      Make({{.bandwidth_mbps = 100, .loss = 0.03}, {.bandwidth_mbps = 100}}, /*lossy=*/true);
+  Connection lossy(network, 1, 0);
+  const TcpSample first = lossy.Send(4 * kMegabyte).sender;
+  const double ratio =
+      static_cast<double>(first.segments_retransmitted) / static_cast<double>(first.segments_sent);
+  EXPECT_NEAR(ratio, 0.03, 0.015);
+  Connection clean(network, 0, 1);
+  EXPECT_LT(clean.Send(kMegabyte).sender.segments_retransmitted, 20U) << "acknowledgements only";
+  ASSERT_TRUE(network.SetLoss(0, 0).ok());
+  const TcpSample before = lossy.Send(1).sender, after = lossy.Send(4 * kMegabyte).sender;
+  EXPECT_LE(after.segments_retransmitted, before.segments_retransmitted + 9) << "of 2,900";
+}
+
+TEST_F(EmulatedNetworkTest, LatencyIsThatOfBothWays) {
+  const EmulatedNetwork network = Make({{.latency_ms = 20}, {.latency_ms = 5}, {}});
+  Connection far(network, 0, 1), near(network, 2, 1);
+  const std::uint32_t far_us = far.Send(kMegabyte / 4).sender.minimum_rtt_us;
+  EXPECT_GE(far_us, 25000U);
+  EXPECT_LT(far_us, 30000U);
+  const std::uint32_t near_us = near.Send(kMegabyte / 4).sender.minimum_rtt_us;
+  EXPECT_GE(near_us, 5000U);
+  EXPECT_LT(near_us, 10000U);
+}
+
+class TestbedTest : public EmulatedNetworkTest {
+ protected:
+  static std::string Folder(pid_t owner) { return JobCgroup("testbed-" + std::to_string(owner)); }
+  static TestbedOptions TwoNodes() { return {.nodes = {{.speed = 1}, {.speed = 3}}}; }
+};
+
+TEST_F(TestbedTest, TwoSideBySideDoNotMeetAndLeaveNothing) {
+  pid_t owner = 0;
+  {
+    test::Child other({}, [&](test::Channel& test) {
+      const Testbed testbed(TwoNodes());
+      test.Send(getpid());
+      test.Receive<bool>();
+    });
+    owner = other.channel().Receive<pid_t>();
+    {
+      const Testbed testbed(TwoNodes());
+      EXPECT_EQ(testbed.interface(), "wire");
+      EXPECT_EQ(testbed.address(), "10.77.0.1");
+      EXPECT_TRUE(fs::exists(Folder(getpid()) + "/rank-1"));
+      EXPECT_TRUE(fs::exists(Folder(owner) + "/rank-1"));
+      test::Child rank({}, [&](test::Channel& test) {
+        test.Send(testbed.Enter(1));
+        test.Receive<bool>();
+      });
+      EXPECT_TRUE(rank.channel().Receive<bool>());
+      EXPECT_THAT(ProcessesIn(Folder(getpid()) + "/rank-1"), Contains(rank.pid()));
+    }
+    EXPECT_FALSE(fs::exists(Folder(getpid())));
+    other.channel().Send(true);
+    EXPECT_TRUE(other.Ended());
+  }
+  EXPECT_FALSE(fs::exists(Folder(owner)));
+}
+
+TEST_F(TestbedTest, WhatAKilledOneLeftIsRemovedAndWhatLivesStays) {
+  test::Child alive({}, [&](test::Channel& test) {
+    const Testbed testbed(TwoNodes());
+    test.Send(true);
+    test.Receive<bool>();
+  });
+  alive.channel().Receive<bool>();
+  test::Child killed({}, [&](test::Channel& test) {
+    const Testbed testbed(TwoNodes());
+    test.Send(true);
+    test.Receive<bool>();
+  });
+  const pid_t owner = killed.pid();
+  killed.channel().Receive<bool>();
+  killed.Kill();
+  RemoveLeftovers();
+  EXPECT_FALSE(fs::exists(Folder(owner)));
+  EXPECT_TRUE(fs::exists(Folder(alive.pid()) + "/rank-0"));
+  alive.channel().Send(true);
+  EXPECT_TRUE(alive.Ended());
+}
+
+TEST_F(TestbedTest, EventsHappenAtTheirTimesOfTheJobsClock) {
+  TestbedOptions options;
+  options.nodes = {{.bandwidth_mbps = 400}, {.bandwidth_mbps = 400}};
+  options.events = {{EventKind::kBandwidth, 0, 100, 200, 0.01}};
+  const Testbed testbed(options);
+  JobClock clock = std::move(JobClock::Open(testbed.clock_path())).value();
+  const auto rate = [&] {
+    test::Child rank({}, [&](test::Channel& test) {
+      if (!testbed.Enter(0)) _exit(5);
+      test.Send(std::system("tc qdisc show dev wire | grep -q 'rate 4Mbit'"));
+    });
+    return rank.channel().Receive<int>();
+  };
+  EXPECT_NE(rate(), 0) << "not yet";
+  clock.Set(100.5);
+  const auto until = [&](bool dropped) {
+    for (int i = 0; i < 100 && (rate() == 0) != dropped; ++i) usleep(50000);
+    return (rate() == 0) == dropped;
+  };
+  EXPECT_TRUE(until(true));
+  clock.Set(200.5);
+  EXPECT_TRUE(until(false));
+}
+
+TEST_F(TestbedTest, QuotasShareTheProcessorsInProportionToSpeed) {
+  TestbedOptions options = TwoNodes();
+  options.quota_cpus = 2;
+  const Testbed testbed(options);
+  const std::string slow = FindCgroups(Folder(getpid()) + "/rank-0").cpu;
+  const std::string quota = ReadTextFile(slow + "/cpu.cfs_quota_us")
+                                .value_or(ReadTextFile(slow + "/cpu.max").value_or("none"));
+  EXPECT_THAT(quota, testing::StartsWith("50000")) << "a quarter of 2 CPUs, per 100 ms";
+  EXPECT_THAT(testbed.notes(), Contains(HasSubstr("CPU quota")));
+}
+
+TEST(TestbedNotesTest, SayWhatIsNotEmulated) {
+  TestbedOptions options;
+  options.nodes = {{.bandwidth_mbps = 25000, .latency_ms = 0.05}, {}};
+  options.network = false;
+  options.events = {{EventKind::kLeave, 0, 1, 2, 1}, {EventKind::kLoss, 1, 1, 2, 0.1}};
+  const Testbed testbed(options);
+  EXPECT_THAT(testbed.notes(), Contains(HasSubstr("bandwidth, latency and loss")));
+  EXPECT_THAT(testbed.notes(), Contains(HasSubstr("leave and join")));
+  EXPECT_THAT(testbed.notes(), Contains(HasSubstr("bandwidth and loss events")));
+  EXPECT_EQ(testbed.address(), "127.0.0.1");
+  EXPECT_EQ(testbed.interface(), "");
+}
+
+}  // namespace
+}  // namespace dynamix
