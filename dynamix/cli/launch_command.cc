@@ -21,6 +21,14 @@ void AddLaunchCommand(CLI::App& app) {
   command->add_option("--port", options->port, "MASTER_PORT of the ranks; 0: a free one")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
+  command
+      ->add_option_function<std::string>(
+          "--backend",
+          [options](const std::string& name) {
+            options->environment.emplace_back("DYNAMIX_BACKEND", name);
+          },
+          "DYNAMIX_BACKEND of the ranks: the collectives, gloo or nccl")
+      ->check(CLI::IsMember({"gloo", "nccl"}));
   command->add_option("--threads", options->threads, "OMP_NUM_THREADS of each rank")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();

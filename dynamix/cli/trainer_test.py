@@ -32,6 +32,8 @@ def main():
     assert code == 0 and "--workload" in text and "dynamix train --cluster" in text, text
     code, _, errors = run(dynamix, "train", "--no-such-flag")
     assert code == 2 and "--no-such-flag" in errors, errors
+    code, text, _ = run(dynamix, "launch", "-n", "1", "--backend", "nccl", "--", "sh", "-c", "echo $DYNAMIX_BACKEND")
+    assert code == 0 and text == "[0] nccl\n", text
     assert "torch" not in run("ldd", dynamix)[1] and "torch" in run("ldd", trainer)[1]
     with tempfile.TemporaryDirectory() as alone:
         code, _, errors = run(shutil.copy(dynamix, alone), "train")

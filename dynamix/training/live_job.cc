@@ -33,9 +33,9 @@ Status LiveJob::Start() {
     const Checkpoint& checkpoint = loaded.value();
     const int ranks = static_cast<int>(checkpoint.worker.batches.size());
     if (ranks != group_.size())
-      throw InputError::OutOfRange("number of ranks", group_.size(),
-                                   std::to_string(ranks) + ", as the checkpoint in " +
-                                       options_.folder.string() + " has");
+      throw InputError::OutOfRange(
+          "number of ranks", group_.size(),
+          std::to_string(ranks) + ", as the checkpoint in " + options_.folder.string() + " has");
     if (checkpoint.job != options_.name)
       throw InputError("the checkpoint in " + options_.folder.string() + " is of `" +
                        checkpoint.job + "`, this job is `" + options_.name + "`");

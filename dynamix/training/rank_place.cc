@@ -79,6 +79,9 @@ RankPlace ReadRankPlace(const Variables& variables) {
     ReadSlurm(variables, place);
   }
   if (const char* address = variables("MASTER_ADDR")) place.address = address;
+  if (const char* backend = variables("DYNAMIX_BACKEND")) place.backend = backend;
+  if (place.backend != "gloo" && place.backend != "nccl")
+    throw InputError::OutOfRange("DYNAMIX_BACKEND", place.backend, "gloo or nccl");
   if (variables("MASTER_PORT")) place.port = ReadNumber(variables, "MASTER_PORT", 1, 65535);
   return place;
 }

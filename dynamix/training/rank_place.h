@@ -4,8 +4,9 @@
 // number) or Open MPI (OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK; MASTER_ADDR when the ranks are on
 // several machines).
 //
-// MASTER_ADDR and MASTER_PORT win wherever they are set. Pure: the environment is passed in. Throws
-// InputError naming the variable, its value and what is allowed.
+// DYNAMIX_BACKEND names the collectives. MASTER_ADDR and MASTER_PORT win wherever they are set.
+// Pure: the environment is passed in. Throws InputError naming the variable, its value and what is
+// allowed.
 #pragma once
 
 #include <functional>
@@ -20,6 +21,7 @@ struct RankPlace {
   int local_rank = 0;
   std::string address = "127.0.0.1";  // where rank 0 listens
   int port = 29500;                   // there
+  std::string backend = "gloo";       // of the collectives: gloo or nccl
 };
 
 // Returns the variable's value, or null when it is not set; std::getenv fits.

@@ -36,6 +36,12 @@ TEST(RankPlaceTest, ReadsTorchrun) {
   EXPECT_EQ(place.port, 1234);
 }
 
+TEST(RankPlaceTest, ReadsTheBackendAndRefusesAnUnknownOne) {
+  EXPECT_EQ(ReadRankPlace(Set({})).backend, "gloo");
+  EXPECT_EQ(ReadRankPlace(Set({{"DYNAMIX_BACKEND", "nccl"}})).backend, "nccl");
+  EXPECT_THROW(ReadRankPlace(Set({{"DYNAMIX_BACKEND", "mpi"}})), InputError);
+}
+
 TEST(RankPlaceTest, ReadsSlurm) {
   const RankPlace place = ReadRankPlace(Set({{"SLURM_PROCID", "3"},
                                              {"SLURM_NTASKS", "4"},

@@ -39,6 +39,15 @@ c10::intrusive_ptr<c10d::ProcessGroupGloo> Join(const c10::intrusive_ptr<c10d::S
   return c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, gloo);
 }
 
+// Models are trained on the CPU, where NCCL has nothing to exchange; libtorch may not have it at
+// all.
+void RefuseNccl(const RankPlace& place) {
+  if (place.backend == "gloo") return;
+  throw InputError::OutOfRange("DYNAMIX_BACKEND", place.backend,
+                               at::hasCUDA() ? "gloo: models are trained on the CPU"
+                                             : "gloo: this libtorch has neither CUDA nor NCCL");
+}
+
 void Validate(const WorkerGroupOptions& options) {
   RequireInRange("timeout_s", options.timeout_s, 1e-3, 86400.0);
   RequireInRange("threads", options.threads, 1, 64);
@@ -68,6 +77,7 @@ WorkerGroup::~WorkerGroup() = default;
 Result<std::unique_ptr<WorkerGroup>> WorkerGroup::Connect(const RankPlace& place,
                                                           const WorkerGroupOptions& options) {
   Validate(options);
+  RefuseNccl(place);
   if (place.size == 1) return std::make_unique<WorkerGroup>();
   try {
     c10d::TCPStoreOptions store;

@@ -336,5 +336,14 @@ TEST(InProcessAdvisorTest, PackingIsExact) {
   EXPECT_TRUE(IsMissing(back.report->training.loss));
 }
 
+TEST(WorkerGroupTest, NcclIsRefusedWithTheReason) {
+  try {
+    (void)WorkerGroup::Connect({.backend = "nccl"}, {});
+    FAIL() << "models are on the CPU";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("DYNAMIX_BACKEND = nccl is not allowed"));
+  }
+}
+
 }  // namespace
 }  // namespace dynamix
