@@ -36,6 +36,8 @@ void Override(const TrainFlags& flags, Workload& workload, Scenario& scenario) {
   workload.optimizer.rule = *rule;
 }
 
+}  // namespace
+
 TrainJob MakeJob(const TrainFlags& flags) {
   TrainJob job;
   const std::string cluster = flags.cluster.empty() ? "homogeneous" : flags.cluster;
@@ -56,6 +58,8 @@ TrainJob MakeJob(const TrainFlags& flags) {
   job.config = FormatRunConfig(ConfigOf(flags, job));
   return job;
 }
+
+namespace {
 
 // A run on an Environment: sim or virtual.
 void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedCluster& environment,
@@ -123,6 +127,21 @@ void Train(const TrainFlags& flags) {
   RunLiveRank(flags, job);
 }
 
+// What belongs to one run.
+void AddRunFlags(CLI::App& command, TrainFlags& flags) {
+  command.add_option("--policy", flags.policy, "a rule, a shipped policy or a policy file")
+      ->capture_default_str();
+  command.add_option("--seed", flags.seed, "of weights, order of samples, jitter and events")
+      ->check(CLI::Range(0, 1 << 30))
+      ->capture_default_str();
+  command.add_option("--run", flags.run, "folder of what the run leaves; default: runs/<job>");
+  command.add_flag("--no-record", flags.no_record, "leave nothing");
+  command.add_flag("--full", flags.full,
+                   "do not end at the target: go on to the planned samples (live) or the budget");
+  command.add_flag("--resume", flags.resume, "live: go on from the run folder's checkpoint");
+  command.add_flag("--json", flags.json, "one JSON object on stdout instead of a table");
+}
+
 void AddJobFlags(CLI::App& command, TrainFlags& flags) {
   command.add_option("--backend", flags.backend, "sim, virtual (real SGD, modelled clock) or live")
       ->check(CLI::IsMember({"sim", "virtual", "live"}))
@@ -131,22 +150,12 @@ void AddJobFlags(CLI::App& command, TrainFlags& flags) {
       ->capture_default_str();
   command.add_option("--cluster", flags.cluster,
                      "on what: a file, or one of scenarios/; live ranks run on a testbed of it");
-  command.add_option("--policy", flags.policy, "a rule, a shipped policy or a policy file")
-      ->capture_default_str();
   command.add_option("--workers", flags.workers, "number of workers; default: the cluster's")
       ->check(CLI::Range(1, 4096));
-  command.add_option("--seed", flags.seed, "of weights, order of samples, jitter and events")
-      ->check(CLI::Range(0, 1 << 30))
-      ->capture_default_str();
   command.add_option("--window", flags.window, "iterations per window")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   command.add_option("--data", flags.data, "folder of the data set");
-  command.add_option("--run", flags.run, "folder of what the run leaves; default: runs/<job>");
-  command.add_flag("--no-record", flags.no_record, "leave nothing");
-  command.add_flag("--full", flags.full,
-                   "do not end at the target: go on to the planned samples (live) or the budget");
-  command.add_flag("--json", flags.json, "one JSON object on stdout instead of a table");
 }
 
 void AddOverrides(CLI::App& command, TrainFlags& flags) {
@@ -169,7 +178,6 @@ void AddOverrides(CLI::App& command, TrainFlags& flags) {
 }
 
 void AddLiveFlags(CLI::App& command, TrainFlags& flags) {
-  command.add_flag("--resume", flags.resume, "live: go on from the run folder's checkpoint");
   command
       .add_option("--micro-batch", flags.micro_batch, "live: samples of one forward pass at most")
       ->check(CLI::Range(1, 1 << 20))
@@ -204,13 +212,18 @@ void AddLiveFlags(CLI::App& command, TrainFlags& flags) {
 
 }  // namespace
 
+void AddSharedFlags(CLI::App& command, TrainFlags& flags) {
+  AddJobFlags(command, flags);
+  AddOverrides(command, flags);
+  AddLiveFlags(command, flags);
+}
+
 void AddTrainCommand(CLI::App& app) {
   // The flags live as long as the callback that reads them.
   const auto flags = std::make_shared<TrainFlags>();
   CLI::App* command = app.add_subcommand("train", "Train one job under one policy");
-  AddJobFlags(*command, *flags);
-  AddOverrides(*command, *flags);
-  AddLiveFlags(*command, *flags);
+  AddRunFlags(*command, *flags);
+  AddSharedFlags(*command, *flags);
   command->footer(
       "Examples:\n"
       "  dynamix train --cluster heterogeneous_4x --workers 8 --policy balanced\n"

@@ -3,8 +3,13 @@
 
 #include <CLI/CLI.hpp>
 
+#include "dynamix/cli/train_flags.h"
+
 namespace dynamix {
 
 void AddTrainCommand(CLI::App& app);
+
+// The flags of a job that are the same for all its runs: what, on what, how.
+void AddSharedFlags(CLI::App& command, TrainFlags& flags);
 
 }  // namespace dynamix

@@ -33,6 +33,7 @@ accuracy = 0.99
 # Every iteration takes 10 ms at least, so that there is time to interfere.
 CLUSTER = """
 start_batch = 8
+time_budget = 1000
 [[node]]
 overhead_ms = 10
 """

@@ -54,6 +54,9 @@ struct TrainJob {
   std::string config;            // effective, as TOML
 };
 
+// Loads what the flags name. Throws InputError.
+TrainJob MakeJob(const TrainFlags& flags);
+
 RunConfig ConfigOf(const TrainFlags& flags, const TrainJob& job);
 
 // What a run adds up to, besides JobResult.

@@ -13,6 +13,7 @@
 #include "dynamix/monitor/monitor.h"
 #include "dynamix/testbed/job_clock.h"
 #include "dynamix/testbed/pace.h"
+#include "dynamix/testbed/timeline.h"
 #include "dynamix/training/in_process_advisor.h"
 #include "dynamix/training/live_job.h"
 
@@ -157,6 +158,8 @@ LiveJobOptions LiveRank::JobOptions(const TrainFlags& flags, const TrainJob& job
   options.target_loss = job.workload.target.loss;
   options.stop_at_target = !flags.full && flags.time_s == 0 && flags.epochs == 0;
   options.most_seconds = flags.time_s;
+  if (options.stop_at_target && !flags.cluster.empty())
+    options.most_seconds = BudgetSeconds(job.scenario, job.workload, job.workers);
   options.evaluate_windows = flags.evaluate_windows;
   options.checkpoint_windows = flags.checkpoint_windows;
   options.folder = job.folder;

@@ -14,9 +14,11 @@ namespace {
 struct TrainerCommand {
   const char *name, *description;
 };
-// As train_command.cc and launch_command.cc have them; trainer_test.py compares.
-constexpr std::array<TrainerCommand, 2> kCommands = {
-    {{"train", "Train one job under one policy"},
+// As compare_command.cc, train_command.cc and launch_command.cc have them; trainer_test.py
+// compares.
+constexpr std::array<TrainerCommand, 3> kCommands = {
+    {{"compare", "Run one job under several policies and tell who won"},
+     {"train", "Train one job under one policy"},
      {"launch", "Start N ranks of any program with torchrun's environment"}}};
 
 }  // namespace

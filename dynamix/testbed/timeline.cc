@@ -18,6 +18,10 @@ std::vector<TimedEvent> EventsOf(const Scenario& scenario, const Workload& workl
   return SimulatedCluster(scenario, workload, workers, nullptr, seed).events();
 }
 
+double BudgetSeconds(const Scenario& scenario, const Workload& workload, int workers) {
+  return SimulatedCluster(scenario, workload, workers, nullptr, 0).time_budget_seconds();
+}
+
 Node NodeAt(const Node& node, const std::vector<TimedEvent>& events, int worker, double seconds) {
   Node now = node;
   for (const TimedEvent& event : events) {

@@ -13,6 +13,8 @@ namespace dynamix {
 // The same events at the same times as on the backends `sim` and `virtual`.
 std::vector<TimedEvent> EventsOf(const Scenario& scenario, const Workload& workload, int workers,
                                  std::uint64_t seed);
+// The scenario's time budget in seconds of the job's clock.
+double BudgetSeconds(const Scenario& scenario, const Workload& workload, int workers);
 
 // The node as it is at `seconds`: speed, bandwidth and loss with the worker's events applied.
 Node NodeAt(const Node& node, const std::vector<TimedEvent>& events, int worker, double seconds);

@@ -1,0 +1,277 @@
+// Each run is `dynamix train` in a process of its own, so that one that fails, diverges or runs out
+// of memory ends itself only, and every run starts alike. FOLDER/<policy>-<seed>/ is a run folder
+// with one file more, run.json: what was run, in full. A run whose run.json matches and that has a
+// summary.json is finished; one without is gone on with when it is live and has a checkpoint.
+#include "dynamix/cli/compare_command.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <set>
+#include <sstream>
+
+#include "dynamix/cli/comparison.h"
+#include "dynamix/cli/data_folder.h"
+#include "dynamix/cli/interrupt.h"
+#include "dynamix/cli/train_command.h"
+#include "dynamix/core/input_error.h"
+#include "dynamix/policies/make_policy.h"
+#include "dynamix/training/checkpoint.h"
+
+namespace dynamix {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct CompareFlags {
+  TrainFlags train{.backend = "live"};
+  std::string policies = "static,balanced,goodput,default";
+  int seeds = 1;
+  std::string run;  // folder of the comparison; empty: runs/compare-<job>
+  bool json = false;
+};
+
+// One run to come.
+struct PlannedRun {
+  std::string policy;
+  int seed;
+  fs::path folder;
+  std::vector<std::string> arguments;  // of dynamix train
+  json identity;                       // run.json
+};
+
+std::string ReadFile(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+json ReadJson(const fs::path& path) {
+  return json::parse(ReadFile(path), nullptr, /*allow_exceptions=*/false);
+}
+
+void WriteFile(const fs::path& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
+}
+
+std::vector<std::string> Split(const std::string& names) {
+  std::vector<std::string> parts;
+  std::stringstream stream(names);
+  for (std::string part; std::getline(stream, part, ',');)
+    if (!part.empty()) parts.push_back(part);
+  return parts;
+}
+
+std::string FolderName(const std::string& policy, int seed) {
+  std::string name = IsRule(policy) ? policy : fs::path(policy).stem().string();
+  std::replace(name.begin(), name.end(), ':', '-');
+  return name + "-" + std::to_string(seed);
+}
+
+// What tells one policy file from another of the same name (FNV-1a).
+std::string Digest(const std::string& policy) {
+  if (IsRule(policy)) return "";
+  std::uint64_t hash = 14695981039346656037u;
+  for (const unsigned char c : ReadFile(FindData("policy", policy, "policies", ".safetensors")))
+    hash = (hash ^ c) * 1099511628211u;
+  return std::to_string(hash);
+}
+
+// The flags the user gave that every run shares, as they were given.
+std::vector<std::string> SharedArguments(const CLI::App& command) {
+  static const std::set<std::string> kOwn = {"--policies", "--seeds", "--run", "--json", "--help"};
+  std::vector<std::string> arguments;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || kOwn.contains(option->get_name())) continue;
+    arguments.push_back(option->get_name());
+    for (const std::string& value : option->results()) arguments.push_back(value);
+  }
+  return arguments;
+}
+
+PlannedRun Plan(const CompareFlags& flags, const std::vector<std::string>& shared,
+                const std::string& policy, int seed, const fs::path& folder) {
+  TrainFlags train = flags.train;
+  train.policy = policy;
+  train.seed = seed;
+  PlannedRun run{policy, seed, folder / FolderName(policy, seed), shared, {}};
+  if (std::find(shared.begin(), shared.end(), "--backend") == shared.end())
+    run.arguments.insert(run.arguments.end(), {"--backend", flags.train.backend});
+  run.arguments.insert(run.arguments.end(), {"--policy", policy, "--seed", std::to_string(seed)});
+  // A static size holds from the first iteration, not from the first decision.
+  if (policy.starts_with("static:")) {
+    train.start_batch = std::stoi(policy.substr(7));
+    run.arguments.insert(run.arguments.end(), {"--start-batch", policy.substr(7)});
+  }
+  run.identity = {{"arguments", run.arguments},
+                  {"config", MakeJob(train).config},
+                  {"policy_digest", Digest(policy)}};
+  run.arguments.insert(run.arguments.end(), {"--run", run.folder.string()});
+  return run;
+}
+
+std::vector<PlannedRun> PlanRuns(const CompareFlags& flags, const std::vector<std::string>& shared,
+                                 const fs::path& folder) {
+  const std::vector<std::string> policies = Split(flags.policies);
+  if (policies.empty())
+    throw InputError::OutOfRange("--policies", flags.policies, "NAME[,NAME...]");
+  std::vector<PlannedRun> runs;
+  std::set<fs::path> folders;
+  // Seeds outside: an interrupted comparison has compared something.
+  for (int seed = flags.train.seed; seed < flags.train.seed + flags.seeds; ++seed) {
+    for (const std::string& policy : policies) {
+      runs.push_back(Plan(flags, shared, policy, seed, folder));
+      if (!folders.insert(runs.back().folder).second)
+        throw InputError::OutOfRange("--policies", flags.policies, "names that differ");
+    }
+  }
+  return runs;
+}
+
+// dynamix train, to its end; its exit code, 128 + the signal that ended it.
+int RunTrain(const PlannedRun& run, bool resume, bool quiet, const InterruptFlag& interrupted) {
+  std::vector<std::string> words = {fs::read_symlink("/proc/self/exe").string(), "train"};
+  words.insert(words.end(), run.arguments.begin(), run.arguments.end());
+  if (resume) words.emplace_back("--resume");
+  if (quiet) words.emplace_back("--json");
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error("cannot start another process");
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    setpgid(0, 0);  // ctrl-C reaches it once, from here
+    dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+    execv(arguments[0], arguments.data());
+    _exit(127);
+  }
+  int status = 0;
+  for (bool told = false; waitpid(child, &status, WNOHANG) == 0; usleep(50000)) {
+    if (!interrupted || told) continue;
+    kill(child, SIGTERM);
+    told = true;
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+// Runs what is not there yet; the summary, null when the run failed.
+json Complete(const PlannedRun& run, const std::string& label, bool quiet,
+              const InterruptFlag& interrupted) {
+  const auto say = [&](const std::string& text) {
+    if (!quiet) std::fprintf(stderr, "%s %s\n", label.c_str(), text.c_str());
+  };
+  const bool same = ReadJson(run.folder / "run.json") == run.identity;
+  const fs::path summary = run.folder / "summary.json";
+  if (same && fs::exists(summary)) {
+    say("is there already");
+    return ReadJson(summary);
+  }
+  fs::remove(summary);
+  fs::create_directories(run.folder);
+  const bool resume = same && HasCheckpoint(run.folder);
+  if (!resume) WriteFile(run.folder / "run.json", run.identity.dump(2) + "\n");
+  say(resume ? "goes on" : "begins");
+  const int code = RunTrain(run, resume, quiet, interrupted);
+  if (interrupted) return nullptr;
+  if (code == 0 && fs::exists(summary)) return ReadJson(summary);
+  std::fprintf(stderr, "%s failed with exit code %d\n", label.c_str(), code);
+  return nullptr;
+}
+
+fs::path ComparisonFolder(const CompareFlags& flags) {
+  if (!flags.run.empty()) return flags.run;
+  const TrainJob job = MakeJob(flags.train);
+  return fs::path("runs") / ("compare-" + flags.train.backend + "-" + job.workload.name + "-" +
+                             job.scenario.name + "-" + std::to_string(job.workers));
+}
+
+void WriteReport(const fs::path& path, const CompareFlags& flags, const std::string& text,
+                 const std::vector<PlannedRun>& runs) {
+  const TrainJob job = MakeJob(flags.train);
+  ReportPage page{.title = job.workload.name + " on " + job.scenario.name + ", " +
+                           std::to_string(job.workers) + " workers, " + flags.train.backend,
+                  .description = job.scenario.description + " " + job.workload.description +
+                                 ". The charts show the first seed.",
+                  .table = text};
+  for (const PlannedRun& run : runs)
+    if (run.seed == flags.train.seed) page.traces.push_back(ReadTrace(run.folder, run.policy));
+  WriteFile(path, RenderReport(page));
+}
+
+void Compare(const CompareFlags& flags, const std::vector<std::string>& shared) {
+  if ((flags.train.target_accuracy > 0) + (flags.train.time_s > 0) + (flags.train.epochs > 0) > 1)
+    throw InputError("--target, --time and --epochs: at most one of them says when a run ends");
+  const fs::path folder = ComparisonFolder(flags);
+  const std::vector<PlannedRun> plan = PlanRuns(flags, shared, folder);
+  const InterruptFlag interrupted;
+  std::vector<ComparedRun> runs;
+  int failed = 0;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    const PlannedRun& run = plan[i];
+    const std::string label = "[" + std::to_string(i + 1) + "/" + std::to_string(plan.size()) +
+                              "] " + run.policy + ", seed " + std::to_string(run.seed);
+    runs.push_back({run.policy, run.seed, Complete(run, label, flags.json, interrupted)});
+    if (interrupted) {
+      std::fprintf(stderr, "stopped; the same command goes on from %s\n", folder.c_str());
+      throw Interrupted();
+    }
+    failed += runs.back().summary.is_null() ? 1 : 0;
+  }
+  const std::vector<ComparedPolicy> policies = ComparePolicies(runs);
+  const std::string verdict = Verdict(policies, flags.train.time_s > 0);
+  const std::string text = ComparisonTable(policies) + "\n" + verdict + "\n";
+  const fs::path report = folder / "report.html";
+  WriteReport(report, flags, text, plan);
+  json result = ComparisonJson(policies, runs);
+  result["verdict"] = verdict;
+  result["report"] = report.string();
+  WriteFile(folder / "comparison.json", result.dump(2) + "\n");
+  if (flags.json) {
+    std::printf("%s\n", result.dump().c_str());
+  } else {
+    std::printf("%s\nreport: %s\n", text.c_str(), report.c_str());
+  }
+  if (failed > 0)
+    throw std::runtime_error(std::to_string(failed) + " of " + std::to_string(plan.size()) +
+                             " runs failed; the same command tries them again");
+}
+
+}  // namespace
+
+void AddCompareCommand(CLI::App& app) {
+  // The flags live as long as the callback that reads them.
+  const auto flags = std::make_shared<CompareFlags>();
+  CLI::App* command =
+      app.add_subcommand("compare", "Run one job under several policies and tell who won");
+  command
+      ->add_option("--policies", flags->policies,
+                   "rules (static, static:N, balanced, noise_scale, goodput), shipped policies or "
+                   "files; the first is what others are measured against")
+      ->capture_default_str();
+  command->add_option("--seeds", flags->seeds, "runs per policy")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--run", flags->run, "folder of all runs; default: runs/compare-<job>");
+  command->add_flag("--json", flags->json, "one JSON object on stdout instead of a table");
+  AddSharedFlags(*command, flags->train);
+  command->footer(
+      "Runs end at the workload's target; --target ACC, --time S or --epochs E say otherwise.\n"
+      "An interrupted comparison goes on with the same command; finished runs are not repeated.\n"
+      "Examples:\n"
+      "  dynamix compare --cluster live/demo --policies static:32,balanced,goodput,default\n"
+      "  dynamix compare --backend virtual --cluster demo --workers 8 --seeds 3 --target 0.85");
+  command->callback([flags, command] { Compare(*flags, SharedArguments(*command)); });
+}
+
+}  // namespace dynamix
