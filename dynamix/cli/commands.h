@@ -12,5 +12,6 @@ namespace dynamix {
 void AddEvaluateCommand(CLI::App& app, VirtualSuite suite);
 void AddLearnCommand(CLI::App& app);
 void AddPolicyCommand(CLI::App& app);
+void AddReportCommand(CLI::App& app);
 
 }  // namespace dynamix

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -17,6 +16,7 @@
 #include "dynamix/cli/progress.h"
 #include "dynamix/cli/report.h"
 #include "dynamix/cli/run_folder.h"
+#include "dynamix/cli/run_record.h"
 #include "dynamix/cli/suite.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/simulator/clairvoyant.h"
@@ -87,26 +87,20 @@ std::string FolderOf(const EvaluateFlags& flags, const SuiteJob& job, const std:
   return (std::filesystem::path(flags.record) / name).string();
 }
 
-void AddWindow(const Round& round, const Truth& truth, Trace& trace) {
-  trace.seconds.push_back(truth.seconds);
-  trace.accuracy.push_back(truth.held_out_accuracy);
-  std::vector<int>& batches = trace.batches.emplace_back();
-  for (const RoundEntry& entry : round.entries) batches.push_back(entry.active ? entry.batch : 0);
-}
-
 // One policy on one job, recorded if asked.
 JobResult RunPolicy(const SuiteJob& job, const PolicySpec& spec, const EvaluateFlags& flags,
-                    SimulatedCluster& environment, const Task* task, Trace& trace) {
+                    SimulatedCluster& environment, const Task* task, RunRecord* trace) {
   const auto policy = spec.make();
   Arbitrator arbitrator(*policy, spec.actions, Rng(job.seed));
   const RunConfig config = ConfigOf(job, flags.backend, spec.name);
   RunFolder folder(FolderOf(flags, job, spec.name), FormatRunConfig(config));
   RoundRecorder record(folder, spec.actions, task != nullptr ? &task->reference : nullptr);
-  trace.policy = spec.name;
+  const bool recorded = trace != nullptr || !flags.record.empty();
   JobResult result = RunJob(environment, arbitrator, task != nullptr ? task->reference_seconds : 0,
                             [&](const Round& round, const Arbitrator& own, const Truth& truth) {
-                              if (!flags.record.empty()) record(round, own, truth);
-                              AddWindow(round, truth, trace);
+                              if (!recorded) return;
+                              const nlohmann::json line = record(round, own, truth);
+                              if (trace != nullptr) trace->rounds.push_back(ParseRound(line));
                             });
   if (task == nullptr) {  // nothing to compare accuracies at
     result.final_accuracy = environment.truth().held_out_accuracy;
@@ -116,6 +110,11 @@ JobResult RunPolicy(const SuiteJob& job, const PolicySpec& spec, const EvaluateF
           std::max(result.time_to_target_s, environment.time_budget_seconds());
   }
   folder.Finish(SummaryJson(config, result, environment.truth().seconds));
+  if (trace != nullptr) {
+    trace->config = config;
+    trace->reached = result.reached;
+    trace->time_to_target_s = result.time_to_target_s;
+  }
   return Named(result, job, spec.name);
 }
 
@@ -129,7 +128,7 @@ JobResult BoundResult(const Bound& bound) {
 
 std::vector<JobResult> RunSuiteJob(const SuiteJob& job, const std::vector<PolicySpec>& policies,
                                    const EvaluateFlags& flags, const MiniaturePools& pools,
-                                   std::vector<Trace>* traces) {
+                                   std::vector<RunRecord>* shown) {
   const Task task = MakeTask(job.scenario, job.workload, job.workers, job.seed, pools);
   std::vector<PolicySpec> all = policies;
   if (flags.all_static) {
@@ -137,9 +136,9 @@ std::vector<JobResult> RunSuiteJob(const SuiteJob& job, const std::vector<Policy
   }
   std::vector<JobResult> results;
   for (const PolicySpec& spec : all) {
-    Trace trace;
-    results.push_back(RunPolicy(job, spec, flags, *task.MakeEnvironment(), &task, trace));
-    if (traces != nullptr && traces->size() < policies.size()) traces->push_back(std::move(trace));
+    const bool show = shown != nullptr && shown->size() < policies.size();
+    results.push_back(RunPolicy(job, spec, flags, *task.MakeEnvironment(), &task,
+                                show ? &shown->emplace_back() : nullptr));
   }
   if (flags.bounds) {
     results.push_back(Named(BoundResult(BestConstantBatch(task)), job, "best_constant"));
@@ -149,15 +148,15 @@ std::vector<JobResult> RunSuiteJob(const SuiteJob& job, const std::vector<Policy
   return results;
 }
 
-// `traces`: of the first job, under the policies the user named.
+// `shown`: the runs of the first job under the policies the user named, for the report.
 std::vector<JobResult> RunSuite(const std::vector<SuiteJob>& jobs, const EvaluateFlags& flags,
-                                std::vector<Trace>& traces) {
+                                std::vector<RunRecord>* shown) {
   const std::vector<PolicySpec> policies = FindPolicies(flags.policies);
   const MiniaturePools pools = LoadPools(jobs);
   Progress progress("evaluate", static_cast<long>(jobs.size()), flags.json);
   std::vector<std::vector<JobResult>> parts(jobs.size());
   ParallelFor(static_cast<int>(jobs.size()), flags.threads, [&](int i) {
-    parts[i] = RunSuiteJob(jobs[i], policies, flags, pools, i == 0 ? &traces : nullptr);
+    parts[i] = RunSuiteJob(jobs[i], policies, flags, pools, i == 0 ? shown : nullptr);
     progress.Advance(1, jobs[i].scenario.name);
   });
   std::vector<JobResult> results;
@@ -169,7 +168,7 @@ std::vector<JobResult> RunSuite(const std::vector<SuiteJob>& jobs, const Evaluat
 // Real SGD: a run takes seconds to minutes, so runs, not jobs, are what threads take.
 std::vector<JobResult> RunVirtualSuite(const std::vector<SuiteJob>& jobs,
                                        const EvaluateFlags& flags, const VirtualSuite& suite,
-                                       std::vector<Trace>& traces) {
+                                       std::vector<RunRecord>* shown) {
   const std::vector<PolicySpec> policies = FindPolicies(flags.policies);
   const VirtualMaker make = suite(jobs, flags.data);
   std::vector<std::pair<const SuiteJob*, PolicySpec>> runs;
@@ -180,13 +179,13 @@ std::vector<JobResult> RunVirtualSuite(const std::vector<SuiteJob>& jobs,
   }
   Progress progress("evaluate", static_cast<long>(runs.size()), flags.json);
   std::vector<JobResult> results(runs.size());
-  std::vector<Trace> all(runs.size());
+  if (shown != nullptr) shown->resize(policies.size());
   ParallelFor(static_cast<int>(runs.size()), flags.threads, [&](int i) {
     const auto& [job, spec] = runs[i];
-    results[i] = RunPolicy(*job, spec, flags, *make(*job), nullptr, all[i]);
+    const bool show = shown != nullptr && i < static_cast<int>(shown->size());
+    results[i] = RunPolicy(*job, spec, flags, *make(*job), nullptr, show ? &(*shown)[i] : nullptr);
     progress.Advance(1, job->workload.name + " x" + std::to_string(job->workers) + " " + spec.name);
   });
-  traces.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(policies.size()));
   if (flags.all_static) AddBestStatic(results);
   return results;
 }
@@ -199,27 +198,13 @@ std::string TablesText(const std::vector<SuiteJob>& jobs, const EvaluateFlags& f
   return SimulatedTables(results, engine);
 }
 
-void WriteReport(const std::string& path, const SuiteJob& job, const std::string& table,
-                 std::vector<Trace> traces) {
-  const ReportPage page{.title = job.scenario.name + ", " + job.workload.name + ", " +
-                                 std::to_string(job.workers) + " workers",
-                        .description = job.scenario.description + " " + job.workload.description +
-                                       ". The charts show the first job of the table.",
-                        .table = table,
-                        .traces = std::move(traces)};
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder);
-  std::ofstream file(path);
-  file << RenderReport(page);
-  if (!file.flush()) throw std::runtime_error("cannot write the report " + path);
-}
-
 void Evaluate(const EvaluateFlags& flags, const VirtualSuite& suite) {
   const std::vector<SuiteJob> jobs = ListJobs(flags.suite);
-  std::vector<Trace> traces;
+  ReportPage page;
+  std::vector<RunRecord>* shown = flags.report.empty() ? nullptr : &page.runs;
   const std::vector<JobResult> results = flags.backend == "virtual"
-                                             ? RunVirtualSuite(jobs, flags, suite, traces)
-                                             : RunSuite(jobs, flags, traces);
+                                             ? RunVirtualSuite(jobs, flags, suite, shown)
+                                             : RunSuite(jobs, flags, shown);
   const std::string text = TablesText(jobs, flags, results);
   if (flags.json) {
     std::printf("%s\n", EvaluationJson(results).dump().c_str());
@@ -227,7 +212,8 @@ void Evaluate(const EvaluateFlags& flags, const VirtualSuite& suite) {
     std::printf("%s", text.c_str());
   }
   if (flags.report.empty()) return;
-  WriteReport(flags.report, jobs.front(), text, std::move(traces));
+  page.table = text;
+  WriteReport(flags.report, page);
   std::fprintf(stderr, "report: %s\n", flags.report.c_str());
 }
 

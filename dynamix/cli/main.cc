@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
     dynamix::AddEvaluateCommand(app, dynamix::BecomeTrainerForSuite);
     dynamix::AddLearnCommand(app);
     dynamix::AddPolicyCommand(app);
+    dynamix::AddReportCommand(app);
     dynamix::AddMonitorCommand(app);
     dynamix::AddTestbedCommand(app);
     dynamix::AddTrainerCommands(app);

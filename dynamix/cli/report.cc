@@ -1,161 +1,336 @@
 #include "dynamix/cli/report.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <stdexcept>
 
+#include "dynamix/cli/chart.h"
+#include "dynamix/cli/reasons.h"
+#include "dynamix/cli/report_style.h"
 #include "dynamix/cli/table.h"
-#include "dynamix/core/report.h"
 
 namespace dynamix {
 namespace {
 
-constexpr double kWidth = 720, kHeight = 260, kLeft = 56, kBottom = 34, kTop = 10, kRight = 12;
-constexpr std::array<const char*, 8> kColors = {"#4477aa", "#ee6677", "#228833", "#ccbb44",
-                                                "#66ccee", "#aa3377", "#bbbbbb", "#997700"};
+constexpr int kMostDecisions = 200;  // rows of a table
+constexpr int kMostWorkers = 32;     // lines and bars of a chart
+constexpr int kReasons = 3;          // per decision
 
-struct Line {
-  std::string name;
-  std::vector<double> x, y;
+std::string Seconds(double seconds) { return Fixed(seconds, seconds < 100 ? 2 : 0) + " s"; }
+
+// The policy, and what tells its runs apart.
+std::vector<std::string> Names(const std::vector<RunRecord>& runs) {
+  std::set<int> seeds, workers;
+  std::set<std::string> workloads;
+  for (const RunRecord& run : runs) {
+    seeds.insert(run.config.seed);
+    workers.insert(run.config.workers);
+    workloads.insert(run.config.workload.name);
+  }
+  std::vector<std::string> names;
+  for (const RunRecord& run : runs) {
+    std::string name = std::filesystem::path(run.config.policy).stem().string();
+    if (run.config.policy.find('/') == std::string::npos) name = run.config.policy;
+    if (workloads.size() > 1) name += ", " + run.config.workload.name;
+    if (workers.size() > 1) name += ", " + std::to_string(run.config.workers) + " workers";
+    if (seeds.size() > 1) name += ", seed " + std::to_string(run.config.seed);
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+// Sums over a run, weighted by iterations.
+struct TimeSums {
+  double compute = 0, wait = 0, communication = 0, iterations = 0;
+
+  void Add(const WorkerTimes& times) {
+    if (times.iterations == 0 || IsMissing(times.compute_ms)) return;
+    compute += times.iterations * times.compute_ms;
+    wait += times.iterations * times.wait_ms;
+    communication += times.iterations * times.communication_ms;
+    iterations += times.iterations;
+  }
+  double total() const { return compute + wait + communication; }
 };
 
-std::string Escape(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '<') {
-      safe += "&lt;";
-    } else if (c == '&') {
-      safe += "&amp;";
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
-}
-
-std::string Number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
-
-// Axis ranges over the finite points of all lines.
-struct Axes {
-  double x_low = 0, x_high = 0, y_low = HUGE_VAL, y_high = -HUGE_VAL;
-
-  explicit Axes(const std::vector<Line>& lines) {
-    for (const Line& line : lines) {
-      for (std::size_t i = 0; i < line.x.size(); ++i) {
-        if (IsMissing(line.y[i])) continue;
-        x_high = std::max(x_high, line.x[i]);
-        y_low = std::min(y_low, line.y[i]);
-        y_high = std::max(y_high, line.y[i]);
-      }
-    }
-    if (!(y_high > y_low)) {
-      y_low = std::isfinite(y_low) ? y_low - 1 : 0;
-      y_high = y_low + 2;
-    }
-    if (x_high <= 0) x_high = 1;
-  }
-  double X(double x) const {
-    return kLeft + (kWidth - kLeft - kRight) * (x - x_low) / (x_high - x_low);
-  }
-  double Y(double y) const {
-    return kHeight - kBottom - (kHeight - kBottom - kTop) * (y - y_low) / (y_high - y_low);
-  }
-};
-
-std::string Grid(const Axes& axes, const std::string& y_name) {
-  std::string svg;
-  for (int i = 0; i <= 4; ++i) {
-    const double y = axes.y_low + (axes.y_high - axes.y_low) * i / 4;
-    const double x = axes.x_low + (axes.x_high - axes.x_low) * i / 4;
-    const std::string at = Number(axes.Y(y)), across = Number(axes.X(x));
-    svg += "<line class=grid x1=" + Number(kLeft) + " x2=" + Number(kWidth - kRight) + " y1=" + at +
-           " y2=" + at + " />";
-    svg += "<text x=" + Number(kLeft - 6) + " y=" + Number(axes.Y(y) + 4) + " text-anchor=end>" +
-           Number(y) + "</text>";
-    svg += "<text x=" + across + " y=" + Number(kHeight - 14) + " text-anchor=middle>" + Number(x) +
-           " s</text>";
-  }
-  return svg + "<text x=" + Number(kLeft + 4) + " y=" + Number(kTop + 8) + ">" + Escape(y_name) +
-         "</text>";
-}
-
-std::string Chart(const std::string& title, const std::string& y_name,
-                  const std::vector<Line>& lines) {
-  const Axes axes(lines);
-  std::string svg = "<h2>" + Escape(title) + "</h2><svg viewBox='0 0 " + Number(kWidth) + " " +
-                    Number(kHeight) + "' role=img><title>" + Escape(title) + "</title>" +
-                    Grid(axes, y_name);
-  std::string legend = "<p class=legend>";
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::string color = kColors[i % kColors.size()];
-    std::string points;
-    for (std::size_t p = 0; p < lines[i].x.size(); ++p) {
-      if (IsMissing(lines[i].y[p])) continue;
-      points += Number(axes.X(lines[i].x[p])) + "," + Number(axes.Y(lines[i].y[p])) + " ";
-    }
-    svg += "<polyline points='" + points + "' stroke='" + color + "' />";
-    legend +=
-        "<span style='color:" + color + "'>&#9632;</span> " + Escape(lines[i].name) + " &nbsp; ";
-  }
-  return svg + "</svg>" + legend + "</p>";
-}
-
-std::vector<double> GlobalBatches(const Trace& trace) {
-  std::vector<double> sums;
-  for (const std::vector<int>& window : trace.batches) {
-    double sum = 0;
-    for (int batch : window) sum += batch;
-    sums.push_back(sum);
-  }
+TimeSums AllTimes(const RunRecord& run) {
+  TimeSums sums;
+  for (const RecordedRound& round : run.rounds)
+    for (const WorkerTimes& times : round.workers) sums.Add(times);
   return sums;
 }
 
-std::string BatchChart(const Trace& trace) {
-  std::vector<Line> lines;
-  const std::size_t workers = trace.batches.empty() ? 0 : trace.batches.front().size();
-  for (std::size_t w = 0; w < std::min<std::size_t>(workers, 8); ++w) {
-    Line line{"worker " + std::to_string(w), trace.seconds, {}};
-    for (const std::vector<int>& window : trace.batches) line.y.push_back(window[w]);
-    lines.push_back(std::move(line));
-  }
-  return Chart("Local batches under " + trace.policy, "samples", lines);
+std::string Cell(const std::string& text, const char* kind = "") {
+  return std::string("<td") + kind + ">" + text + "</td>";
 }
 
-constexpr const char* kHead = R"(<!doctype html><html lang=en><meta charset=utf-8>
-<meta name=viewport content="width=device-width,initial-scale=1">
-<style>
-:root{color-scheme:light dark;--ink:#222;--paper:#fff;--faint:#ddd}
-@media(prefers-color-scheme:dark){:root{--ink:#ddd;--paper:#181a1b;--faint:#3a3d3f}}
-body{font:16px/1.5 system-ui,sans-serif;max-width:760px;margin:2rem auto;padding:0 1rem;color:var(--ink);background:var(--paper)}
-svg{width:100%;height:auto}svg text{font-size:11px;fill:var(--ink)}
-svg polyline{fill:none;stroke-width:1.8}.grid{stroke:var(--faint)}
-pre{overflow-x:auto;font-size:13px}.legend{margin-top:0;font-size:14px}h2{font-size:1.1rem;margin-bottom:.3rem}
-</style>
-)";
+std::string SummaryTable(const std::vector<RunRecord>& runs,
+                         const std::vector<std::string>& names) {
+  double best = HUGE_VAL;
+  for (const RunRecord& run : runs)
+    if (run.reached) best = std::min(best, run.time_to_target_s);
+  std::string html =
+      "<div class=\"scroll\"><table><thead><tr><th>policy</th><th>time to target</th>"
+      "<th>accuracy</th><th>windows</th><th>iteration</th><th>waiting</th><th>global batch</th>"
+      "</tr></thead><tbody>";
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const RunRecord& run = runs[i];
+    const TimeSums sums = AllTimes(run);
+    const bool first = run.reached && run.time_to_target_s <= best;
+    html += "<tr>" + Cell(Escape(names[i])) +
+            Cell(run.reached ? Seconds(run.time_to_target_s) : "missed",
+                 first && runs.size() > 1 ? " class=\"best\"" : "") +
+            Cell(Fixed(run.rounds.back().accuracy, 4)) + Cell(std::to_string(run.rounds.size())) +
+            Cell(Short(sums.iterations > 0 ? sums.total() / sums.iterations : 0) + " ms") +
+            Cell(Fixed(sums.total() > 0 ? 100 * sums.wait / sums.total() : 0, 0) + " %") +
+            Cell(Short(run.rounds.front().GlobalBatch()) + " &rarr; " +
+                 Short(run.rounds.back().GlobalBatch())) +
+            "</tr>";
+  }
+  return html + "</tbody></table></div>";
+}
+
+std::string EventText(const TimedEvent& event) {
+  switch (event.kind) {
+    case EventKind::kSlowdown:
+      return Short(event.factor) + "x slower";
+    case EventKind::kBandwidth:
+      return "bandwidth x " + Short(event.factor);
+    case EventKind::kLoss:
+      return "loss +" + Short(100 * event.factor) + " %";
+    default:
+      return "away";
+  }
+}
+
+// Events that begin and end together are one band.
+std::vector<ChartBand> Bands(const RunConfig& config) {
+  struct Key {
+    double begin, end;
+    std::string what;
+    auto operator<=>(const Key&) const = default;
+  };
+  std::map<Key, std::string> workers;
+  for (const TimedEvent& event : EventsOf(config)) {
+    std::string& list = workers[{event.begin_s, event.end_s, EventText(event)}];
+    list += (list.empty() ? "" : ", ") + std::to_string(event.worker);
+  }
+  std::vector<ChartBand> bands;
+  for (const auto& [key, list] : workers)
+    bands.push_back({key.begin, key.end, "worker " + list + " " + key.what});
+  return bands;
+}
+
+double LastSecond(const std::vector<RunRecord>& runs) {
+  double last = 0;
+  for (const RunRecord& run : runs) last = std::max(last, run.rounds.back().seconds);
+  return last;
+}
+
+template <typename Value>
+ChartLine Line(const RunRecord& run, std::string name, int color, Value value) {
+  ChartLine line{.name = std::move(name), .color = color};
+  for (const RecordedRound& round : run.rounds) {
+    line.x.push_back(round.seconds);
+    line.y.push_back(value(round));
+  }
+  return line;
+}
+
+Chart AccuracyChart(const std::vector<RunRecord>& runs, const std::vector<std::string>& names) {
+  Chart chart{.title = "Held-out accuracy over time", .y_name = "accuracy"};
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    chart.lines.push_back(Line(runs[i], names[i], static_cast<int>(i),
+                               [](const RecordedRound& round) { return round.accuracy; }));
+  chart.bands = Bands(runs.front().config);
+  for (ChartBand& band : chart.bands) band.label.clear();
+  // What matters happens near the end: the first steep climb is cut off.
+  double best = 0;
+  for (const RunRecord& run : runs)
+    for (const RecordedRound& round : run.rounds) best = std::max(best, round.accuracy);
+  chart.y_low = 0.75 * best;
+  chart.mark = runs.front().config.workload.target.accuracy;
+  chart.mark_name = "target " + Short(chart.mark);
+  chart.x_high = LastSecond(runs);
+  return chart;
+}
+
+// A batch holds from the beginning of its window to the end.
+ChartLine BatchLine(const RunRecord& run, std::size_t worker) {
+  ChartLine line{.name = "worker " + std::to_string(worker), .color = static_cast<int>(worker)};
+  double begin = 0;
+  for (const RecordedRound& round : run.rounds) {
+    const int batch = worker < round.batches.size() ? round.batches[worker] : 0;
+    for (const double x : {begin, round.seconds}) {
+      line.x.push_back(x);
+      line.y.push_back(batch > 0 ? batch : kMissing);
+    }
+    begin = round.seconds;
+  }
+  return line;
+}
+
+Chart BatchChart(const RunRecord& run, double x_high) {
+  Chart chart{.title = "Each worker's batch", .y_name = "samples", .log2_y = true};
+  const std::size_t workers = run.rounds.front().batches.size();
+  for (std::size_t w = 0; w < std::min<std::size_t>(workers, kMostWorkers); ++w)
+    chart.lines.push_back(BatchLine(run, w));
+  if (workers > kMostWorkers)
+    chart.title +=
+        " (the first " + std::to_string(kMostWorkers) + " of " + std::to_string(workers) + ")";
+  chart.bands = Bands(run.config);
+  chart.x_high = x_high;
+  return chart;
+}
+
+Chart NoiseChart(const RunRecord& run, double x_high) {
+  Chart chart{.title = "Noise scale and global batch",
+              .y_name = "samples",
+              .x_high = x_high,
+              .log2_y = true};
+  chart.lines.push_back(Line(run, "gradient noise scale", 4, [](const RecordedRound& round) {
+    return round.training.noise_scale;
+  }));
+  chart.lines.push_back(
+      Line(run, "global batch", 2, [](const RecordedRound& round) { return round.GlobalBatch(); }));
+  return chart;
+}
+
+std::string TimeBars(const RunRecord& run) {
+  const std::size_t workers =
+      std::min<std::size_t>(run.rounds.front().workers.size(), kMostWorkers);
+  std::vector<TimeSums> sums(workers);
+  double longest = 0;
+  for (std::size_t w = 0; w < workers; ++w) {
+    for (const RecordedRound& round : run.rounds) sums[w].Add(round.workers[w]);
+    if (sums[w].iterations > 0) longest = std::max(longest, sums[w].total() / sums[w].iterations);
+  }
+  std::string html =
+      "<figure><figcaption>Where an iteration's time went</figcaption><div class=\"bars\">";
+  for (std::size_t w = 0; w < workers; ++w) {
+    const TimeSums& own = sums[w];
+    html += "<span>worker " + std::to_string(w) + "</span><div class=\"bar\">";
+    const auto part = [&](const char* kind, const char* name, double value) {
+      const double ms = own.iterations > 0 ? value / own.iterations : 0;
+      html += std::string("<i class=\"") + kind + "\" title=\"" + name + " " + Short(ms) +
+              " ms\" style=\"width:" + Fixed(longest > 0 ? 100 * ms / longest : 0, 2) + "%\"></i>";
+    };
+    part("c0", "compute", own.compute);
+    part("c3", "wait", own.wait);
+    part("c4", "communication", own.communication);
+    html += "</div><span>" + Short(own.iterations > 0 ? own.total() / own.iterations : 0) +
+            " ms</span>";
+  }
+  return html +
+         "</div><p class=\"legend\"><span><i class=\"c0\"></i>compute</span><span><i "
+         "class=\"c3\"></i>wait for the slowest</span><span><i class=\"c4\"></i>communication"
+         "</span></p></figure>";
+}
+
+std::string BatchesText(const std::vector<int>& batches) {
+  std::string text;
+  for (std::size_t i = 0; i < batches.size() && i < 16; ++i)
+    text += (i > 0 ? " " : "") + std::to_string(batches[i]);
+  return batches.size() > 16 ? text + " ..." : text;
+}
+
+std::string ReasonsText(const std::vector<Reason>& reasons) {
+  std::string text;
+  for (const Reason& reason : reasons)
+    text += (text.empty() ? "" : ", ") + ("<b>" + reason.feature + "</b> " + Short(reason.value)) +
+            " (" + (reason.influence > 0 ? "+" : "") + Fixed(reason.influence, 2) + ")";
+  return text;
+}
+
+// The rounds that changed a batch.
+std::string DecisionTable(const RunRecord& run) {
+  const std::optional<PolicyModel> model = FindModel(run.config.policy);
+  Reasons reasons(model ? &*model : nullptr);
+  const ActionKind kind = model ? model->actions.kind : ActionKind::kRelative;
+  std::string rows;
+  int count = 0, shown = 0;
+  for (std::size_t r = 0; r < run.rounds.size(); ++r) {
+    const RecordedRound& round = run.rounds[r];
+    if (round.sizes == round.batches) continue;
+    if (++count > kMostDecisions) continue;
+    ++shown;
+    rows += "<tr>" + Cell(Seconds(round.seconds)) +
+            Cell(round.actions ? Escape(ActionName(kind, round.actions->team)) : "size") +
+            Cell(BatchesText(round.batches) + " &rarr; " + BatchesText(round.sizes),
+                 " class=\"text\"") +
+            Cell(ReasonsText(reasons.Of(round, r > 0 ? &run.rounds[r - 1] : nullptr, kReasons)),
+                 " class=\"text why\"") +
+            "</tr>";
+  }
+  if (count == 0) return "<p class=\"lead\">No decision changed a batch.</p>";
+  const std::string what =
+      reasons.learned()
+          ? "In brackets: how much the feature made this team action likelier, against "
+            "its mean in training (difference of log probabilities)."
+          : "In brackets: change since the round before, in parts of the feature's range.";
+  return "<p class=\"lead\">" + std::to_string(count) + " of " + std::to_string(run.rounds.size()) +
+         " rounds changed a batch" +
+         (shown < count ? " (the first " + std::to_string(shown) + " shown)" : "") + ". " + what +
+         "</p><div class=\"scroll\"><table><thead><tr><th>at</th><th>team action</th>"
+         "<th class=\"text\">batches</th><th class=\"text\">features that drove "
+         "it</th></tr></thead>"
+         "<tbody>" +
+         rows + "</tbody></table></div>";
+}
+
+std::string Description(const RunConfig& config) {
+  std::string text = config.workload.description;
+  if (!text.empty() && !text.ends_with('.')) text += ". ";
+  text += config.scenario.description;
+  return text + " Backend " + config.backend + ", window of " + std::to_string(config.window) +
+         " iterations.";
+}
+
+// The runs shown in detail: all of a few, else the first of each policy.
+bool Detailed(const std::vector<RunRecord>& runs, std::size_t i) {
+  if (runs.size() <= 8) return true;
+  for (std::size_t j = 0; j < i; ++j)
+    if (runs[j].config.policy == runs[i].config.policy) return false;
+  return true;
+}
 
 }  // namespace
 
 std::string RenderReport(const ReportPage& page) {
-  std::string html = kHead;
-  html += "<title>" + Escape(page.title) + "</title><h1>" + Escape(page.title) + "</h1><p>" +
-          Escape(page.description) + "</p><pre>" + Escape(page.table) + "</pre>";
-  std::vector<Line> accuracy, batches;
-  for (const Trace& trace : page.traces) {
-    accuracy.push_back({trace.policy, trace.seconds, trace.accuracy});
-    Line line{trace.policy, trace.seconds, GlobalBatches(trace)};
-    for (double& y : line.y) y = std::log2(y);
-    batches.push_back(std::move(line));
+  const RunConfig& first = page.runs.front().config;
+  const std::string title = !page.title.empty()
+                                ? page.title
+                                : first.workload.name + " on " + first.scenario.name + ", " +
+                                      std::to_string(first.workers) + " workers";
+  const std::vector<std::string> names = Names(page.runs);
+  const double x_high = LastSecond(page.runs);
+  std::string html = kReportHead;
+  html += "<title>" + Escape(title) + "</title></head><body><h1>" + Escape(title) +
+          "</h1><p class=\"lead\">" + Escape(Description(first)) + "</p>" +
+          SummaryTable(page.runs, names) + RenderChart(AccuracyChart(page.runs, names));
+  if (!page.table.empty())
+    html += "<details><summary>All jobs of the evaluation</summary><pre>" + Escape(page.table) +
+            "</pre></details>";
+  for (std::size_t i = 0; i < page.runs.size(); ++i) {
+    if (!Detailed(page.runs, i)) continue;
+    const RunRecord& run = page.runs[i];
+    html += "<section><h2>" + Escape(names[i]) + "</h2>" + RenderChart(BatchChart(run, x_high)) +
+            TimeBars(run) + RenderChart(NoiseChart(run, x_high)) + DecisionTable(run) +
+            "</section>";
   }
-  html += Chart("Held-out accuracy over time", "accuracy", accuracy);
-  html += Chart("Global batch over time", "log2 of samples", batches);
-  for (const Trace& trace : page.traces)
-    if (!trace.policy.starts_with("static")) html += BatchChart(trace);
-  return html + "</html>\n";
+  return html + "</body></html>\n";
+}
+
+void WriteReport(const std::string& path, const ReportPage& page) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder);
+  std::ofstream file(path);
+  file << RenderReport(page);
+  if (!file.flush()) throw std::runtime_error("cannot write the report " + path);
 }
 
 }  // namespace dynamix

@@ -1,27 +1,23 @@
-// A report: one self-contained HTML page with SVG charts of the same job under several policies. No
-// scripts, no network; readable in light, dark and print.
+// A report: one self-contained HTML page of runs of the same job. No scripts, nothing from outside;
+// readable on a phone, in light, dark and print.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "dynamix/cli/run_record.h"
+
 namespace dynamix {
 
-// One policy's course through the job, one entry per window.
-struct Trace {
-  std::string policy;
-  std::vector<double> seconds;            // end of the window
-  std::vector<double> accuracy;           // held-out
-  std::vector<std::vector<int>> batches;  // per window, per worker
-};
-
 struct ReportPage {
-  std::string title;
-  std::string description;  // of the cluster and the workload
-  std::string table;        // preformatted text
-  std::vector<Trace> traces;
+  std::string title;            // empty: from the first run
+  std::string table;            // preformatted text; empty: none
+  std::vector<RunRecord> runs;  // at least one
 };
 
 std::string RenderReport(const ReportPage& page);
+
+// Throws std::runtime_error when the file cannot be written.
+void WriteReport(const std::string& path, const ReportPage& page);
 
 }  // namespace dynamix

@@ -137,7 +137,7 @@ void RunFolder::Finish(const json& summary) {
   Open(folder_ / "summary.json") << summary.dump(2) << "\n";
 }
 
-void RoundRecorder::operator()(const Round& round, const Arbitrator& arbitrator,
+json RoundRecorder::operator()(const Round& round, const Arbitrator& arbitrator,
                                const Truth& truth) {
   std::vector<int> batches;
   for (const RoundEntry& entry : round.entries) batches.push_back(entry.batch);
@@ -148,8 +148,10 @@ void RoundRecorder::operator()(const Round& round, const Arbitrator& arbitrator,
   last_loss_ = truth.held_out_loss;
   const std::vector<int> sizes =
       Apply(round, arbitrator.states().shares, arbitrator.decisions(), actions_);
-  folder_.AddRound(RoundJson(round, arbitrator, truth, sizes, previous_, gained));
+  json line = RoundJson(round, arbitrator, truth, sizes, previous_, gained);
+  folder_.AddRound(line);
   previous_ = std::move(batches);
+  return line;
 }
 
 }  // namespace dynamix

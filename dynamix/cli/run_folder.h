@@ -41,14 +41,15 @@ class RunFolder {
   std::ofstream rounds_;
 };
 
-// Adds the windows of a job on an Environment to its folder: a WindowCallback.
+// Adds the windows of a job on an Environment to its folder.
 class RoundRecorder {
  public:
   // Borrows both for the length of the run. `reference` null: no reward for quality.
   RoundRecorder(RunFolder& folder, const ActionOptions& actions, const ReferenceCurve* reference)
       : folder_(folder), actions_(actions), reference_(reference) {}
 
-  void operator()(const Round& round, const Arbitrator& arbitrator, const Truth& truth);
+  // The line that was added.
+  nlohmann::json operator()(const Round& round, const Arbitrator& arbitrator, const Truth& truth);
 
  private:
   RunFolder& folder_;

@@ -97,8 +97,7 @@ void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedClust
   figures.samples = environment.samples_seen();
   figures.iteration_ms = 1e3 * figures.seconds / std::max(1.0, result.windows * flags.window);
   const nlohmann::json summary = SummaryJson(flags, job, result, figures);
-  folder.Finish(summary);
-  PrintSummary(flags, job, summary);
+  FinishRun(flags, job, folder, summary);
 }
 
 void RunVirtual(const TrainFlags& flags, const TrainJob& job) {

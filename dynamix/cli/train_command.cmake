@@ -14,6 +14,9 @@ if(DYNAMIX_BUILD_TESTS)
   add_test(NAME trainer
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/trainer_test.py
                    $<TARGET_FILE:dynamix> $<TARGET_FILE:dynamix_train>)
+  add_test(NAME report_command
+           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/report_command_test.py
+                   $<TARGET_FILE:dynamix>)
   add_test(NAME train_command
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/train_command_test.py
                    $<TARGET_FILE:dynamix> /usr/share/datasets/fashion-mnist)

@@ -101,7 +101,7 @@ def main():
         alone = subprocess.run(command(program, work / "alone", work), stdout=subprocess.PIPE, check=True, timeout=120)
         summary = json.loads(alone.stdout)
         assert summary["windows"] == 30 and rounds(work / "alone") == 30, summary
-        for file in ("config.toml", "summary.json"):
+        for file in ("config.toml", "summary.json", "report.html"):
             assert (work / "alone" / file).stat().st_size > 0
 
         # A killed rank: the other ends with an error, the launcher with the signal's code, nobody hangs.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "dynamix/cli/report.h"
 #include "dynamix/cli/table.h"
 #include "dynamix/testbed/timeline.h"
 
@@ -76,7 +77,18 @@ double DatasetSamples(const std::string& dataset) {
   return dataset.starts_with("cifar") ? 50000 : 60000;
 }
 
-void PrintSummary(const TrainFlags& flags, const TrainJob& job, const nlohmann::json& summary) {
+void FinishRun(const TrainFlags& flags, const TrainJob& job, RunFolder& folder,
+               const nlohmann::json& summary) {
+  folder.Finish(summary);
+  if (!job.folder.empty()) {
+    try {
+      ReportPage page;
+      page.runs.push_back(LoadRun(job.folder));
+      WriteReport((job.folder / "report.html").string(), page);
+    } catch (const std::exception& error) {  // the training itself is done and saved
+      std::fprintf(stderr, "no report: %s\n", error.what());
+    }
+  }
   if (flags.json) {
     std::printf("%s\n", summary.dump().c_str());
     return;

@@ -86,7 +86,8 @@ void LaunchRanks(const TrainFlags& flags, const TrainJob& job);
 // std::runtime_error when ranks are lost.
 void RunLiveRank(const TrainFlags& flags, const TrainJob& job);
 
-// Prints a finished run.
-void PrintSummary(const TrainFlags& flags, const TrainJob& job, const nlohmann::json& summary);
+// Leaves the summary and the report in the run's folder, and prints the run.
+void FinishRun(const TrainFlags& flags, const TrainJob& job, RunFolder& folder,
+               const nlohmann::json& summary);
 
 }  // namespace dynamix

@@ -252,8 +252,7 @@ void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
   }
   if (!first) return;
   const nlohmann::json summary = rank.Summary(flags, job);
-  rank.folder->Finish(summary);
-  PrintSummary(flags, job, summary);
+  FinishRun(flags, job, *rank.folder, summary);
   if (!flags.json && summary["pace_ratio"].is_number() && summary["pace_ratio"] > 1.2)
     std::fprintf(stderr,
                  "this machine is too slow or too busy for this cluster: compute took %.2f times "
