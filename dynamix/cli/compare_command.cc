@@ -21,6 +21,7 @@
 #include "dynamix/cli/comparison.h"
 #include "dynamix/cli/data_folder.h"
 #include "dynamix/cli/interrupt.h"
+#include "dynamix/cli/report.h"
 #include "dynamix/cli/train_command.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/policies/make_policy.h"
@@ -196,17 +197,20 @@ fs::path ComparisonFolder(const CompareFlags& flags) {
                              job.scenario.name + "-" + std::to_string(job.workers));
 }
 
-void WriteReport(const fs::path& path, const CompareFlags& flags, const std::string& text,
-                 const std::vector<PlannedRun>& runs) {
-  const TrainJob job = MakeJob(flags.train);
-  ReportPage page{.title = job.workload.name + " on " + job.scenario.name + ", " +
-                           std::to_string(job.workers) + " workers, " + flags.train.backend,
-                  .description = job.scenario.description + " " + job.workload.description +
-                                 ". The charts show the first seed.",
-                  .table = text};
-  for (const PlannedRun& run : runs)
-    if (run.seed == flags.train.seed) page.traces.push_back(ReadTrace(run.folder, run.policy));
-  WriteFile(path, RenderReport(page));
+// The runs of the first seed; false when none of them left a record.
+bool ReportRuns(const fs::path& path, const CompareFlags& flags, const std::string& text,
+                const std::vector<PlannedRun>& runs) {
+  ReportPage page{.table = text};
+  for (const PlannedRun& run : runs) {
+    if (run.seed != flags.train.seed) continue;
+    try {
+      page.runs.push_back(LoadRun(run.folder));
+    } catch (const InputError&) {  // it failed before its first round, and that was said
+    }
+  }
+  if (page.runs.empty()) return false;
+  WriteReport(path.string(), page);
+  return true;
 }
 
 void Compare(const CompareFlags& flags, const std::vector<std::string>& shared) {
@@ -232,10 +236,10 @@ void Compare(const CompareFlags& flags, const std::vector<std::string>& shared) 
   const std::string verdict = Verdict(policies, flags.train.time_s > 0);
   const std::string text = ComparisonTable(policies) + "\n" + verdict + "\n";
   const fs::path report = folder / "report.html";
-  WriteReport(report, flags, text, plan);
+  const bool reported = ReportRuns(report, flags, text, plan);
   json result = ComparisonJson(policies, runs);
   result["verdict"] = verdict;
-  result["report"] = report.string();
+  if (reported) result["report"] = report.string();
   WriteFile(folder / "comparison.json", result.dump(2) + "\n");
   if (flags.json) {
     std::printf("%s\n", result.dump().c_str());

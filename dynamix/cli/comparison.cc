@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <numeric>
 
 #include "dynamix/cli/table.h"
@@ -161,19 +160,6 @@ json ComparisonJson(const std::vector<ComparedPolicy>& policies,
   for (const ComparedRun& run : runs)
     all.push_back({{"policy", run.policy}, {"seed", run.seed}, {"summary", run.summary}});
   return {{"policies", table}, {"runs", all}};
-}
-
-Trace ReadTrace(const std::filesystem::path& folder, const std::string& policy) {
-  Trace trace{.policy = policy};
-  std::ifstream file(folder / "rounds.jsonl");
-  for (std::string line; std::getline(file, line);) {
-    const json round = json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (round.is_discarded()) continue;  // the last line of a run that was killed
-    trace.seconds.push_back(round.value("seconds", kMissing));
-    trace.accuracy.push_back(round.value("accuracy", kMissing));
-    trace.batches.push_back(round.value("batches", std::vector<int>()));
-  }
-  return trace;
 }
 
 }  // namespace dynamix

@@ -4,12 +4,9 @@
 // missed its target counts with the time it ran, marked. Pure but for ReadRun.
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
-
-#include "dynamix/cli/report.h"
 
 namespace dynamix {
 
@@ -39,8 +36,5 @@ std::string Verdict(const std::vector<ComparedPolicy>& policies, bool by_accurac
 
 nlohmann::json ComparisonJson(const std::vector<ComparedPolicy>& policies,
                               const std::vector<ComparedRun>& runs);
-
-// The course of a recorded run, for the report.
-Trace ReadTrace(const std::filesystem::path& folder, const std::string& policy);
 
 }  // namespace dynamix

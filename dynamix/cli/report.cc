@@ -313,8 +313,8 @@ std::string RenderReport(const ReportPage& page) {
           "</h1><p class=\"lead\">" + Escape(Description(first)) + "</p>" +
           SummaryTable(page.runs, names) + RenderChart(AccuracyChart(page.runs, names));
   if (!page.table.empty())
-    html += "<details><summary>All jobs of the evaluation</summary><pre>" + Escape(page.table) +
-            "</pre></details>";
+    html +=
+        "<details open><summary>All runs</summary><pre>" + Escape(page.table) + "</pre></details>";
   for (std::size_t i = 0; i < page.runs.size(); ++i) {
     if (!Detailed(page.runs, i)) continue;
     const RunRecord& run = page.runs[i];

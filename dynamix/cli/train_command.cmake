@@ -1,6 +1,6 @@
 # dynamix-train: the program of the commands that need libtorch, and their tests.
 add_executable(dynamix_train
-  compare_command.cc comparison.cc   launch_command.cc train_command.cc train_flags.cc train_launch.cc train_live.cc train_main.cc
+  compare_command.cc comparison.cc launch_command.cc train_command.cc train_flags.cc train_launch.cc train_live.cc train_main.cc
   virtual_suite.cc)
 target_link_libraries(dynamix_train PRIVATE dynamix_cli dynamix::monitor dynamix::testbed
                       dynamix::training)
