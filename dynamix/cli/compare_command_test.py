@@ -1,7 +1,6 @@
-#!/ usr / bin / env python3
-""
-    "dynamix compare: an interrupted comparison goes on and repeats nothing, a changed job runs anew, a run that fails is
-    told; live and virtual.
+#!/usr/bin/env python3
+"""dynamix compare: an interrupted comparison goes on and repeats nothing, a changed job runs anew, a run that fails is
+told; live and virtual.
 
 usage: compare_command_test.py DYNAMIX FASHION_MNIST_FOLDER
 """
@@ -57,7 +56,7 @@ def main():
         (work / "nodes.toml").write_text(CLUSTER)
         live = ("--policies", "static:8,balanced", "--epochs", "0.05")
 
-#Interrupted in the second run; the same command goes on with it and leaves the first alone.
+        # Interrupted in the second run; the same command goes on with it and leaves the first alone.
         process = compare(program, work, *live)
         rounds = work / "all" / "balanced-1" / "rounds.jsonl"
         while not (rounds.exists() and len(rounds.read_text().splitlines()) >= 4):
@@ -75,7 +74,7 @@ def main():
         summary = json.loads((work / "all" / "balanced-1" / "summary.json").read_text())
         assert 3000 <= summary["samples"] < 3100 and summary["overhead_share"] > 0, summary
 
-#Another cluster under the same name is another job.
+        # Another cluster under the same name is another job.
         (work / "nodes.toml").write_text(CLUSTER.replace("10", "1"))
         more = ("--backend", "virtual", "--policies", "goodput", "--target", "0.4", "--seeds", "2", "--json")
         done = json.loads(finish(compare(program, work, *more))[0])
@@ -88,13 +87,13 @@ def main():
         finish(compare(program, work, *more))
         assert (work / "all" / "goodput-2" / "rounds.jsonl").stat().st_mtime_ns > before
 
-#A run that fails is told.
+        # A run that fails is told.
         diverging = compare(program, work, "--policies", "static", "--learning-rate", "900", "--epochs", "0.02", "--timeout",
                             "20")
         out, errors = finish(diverging, 1)
         assert "runs failed" in errors and "failed" in out, (out, errors)
 
-#Bad input.
+        # Bad input.
         assert "at most one" in finish(compare(program, work, "--time", "1", "--epochs", "1"), 2)[1]
         assert "--policies" in finish(compare(program, work, "--policies", ","), 2)[1]
         assert "no_such" in finish(compare(program, work, "--policies", "no_such"), 2)[1]

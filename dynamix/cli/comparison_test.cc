@@ -2,16 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <fstream>
 
 #include "dynamix/core/report.h"
 
 namespace dynamix {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 using testing::HasSubstr;
 
@@ -77,20 +73,6 @@ TEST(ComparisonTest, TheBaselineMayWinAndAFailedRunIsNotCompared) {
   EXPECT_THAT(table, HasSubstr("failed"));
   EXPECT_THAT(table, HasSubstr("48,16"));
   EXPECT_EQ(Verdict(ComparePolicies({{"broken", 1, json()}}), false), "Every run failed.");
-}
-
-TEST(ComparisonTest, ATraceIsReadFromTheRoundsThatAreWhole) {
-  const fs::path folder =
-      fs::temp_directory_path() / ("dynamix_comparison_" + std::to_string(getpid()));
-  fs::create_directories(folder);
-  std::ofstream(folder / "rounds.jsonl")
-      << R"({"seconds": 1.5, "accuracy": 0.5, "batches": [8, 4]})"
-      << "\n"
-      << R"({"seconds": 2.5, "accu)";
-  const Trace trace = ReadTrace(folder, "x");
-  fs::remove_all(folder);
-  EXPECT_EQ(trace.seconds, std::vector<double>{1.5});
-  EXPECT_EQ(trace.batches, (std::vector<std::vector<int>>{{8, 4}}));
 }
 
 }  // namespace
