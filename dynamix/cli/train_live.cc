@@ -136,12 +136,14 @@ WorkerOptions LiveRank::Options(const TrainFlags& flags, const TrainJob& job) {
       job.scenario.start_batch > 0 ? job.scenario.start_batch : equal_part, 0, job.scenario.bounds);
   options.micro_batch = flags.micro_batch;
   options.window_iterations = flags.window;
-  options.measure = [this](Report& report) {
-    const Stopwatch measuring(overhead_s);
-    const MonitorWindow window = monitor.ReadWindow();
-    report.network = window.NetworkPart();
-    report.host = window.HostPart();
-  };
+  if (flags.monitor != "none") {
+    options.measure = [this](Report& report) {
+      const Stopwatch measuring(overhead_s);
+      const MonitorWindow window = monitor.ReadWindow();
+      report.network = window.NetworkPart();
+      report.host = window.HostPart();
+    };
+  }
   if (flags.cluster.empty() || flags.testbed == "quota") return options;
   pace = std::make_unique<Pace>(job.scenario, job.workload, job.workers, group->rank(), flags.seed);
   options.least_compute_ms = [this](int batch) {

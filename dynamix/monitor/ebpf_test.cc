@@ -47,8 +47,10 @@ class EbpfTest : public testing::Test {
 };
 
 // At the receiver: what the sender's own egress drops, its TCP does not call a retransmission.
-void DropAtIngress(const test::NetworkNamespace& host, const std::string& which) {
-  host.Run("for tables in iptables iptables-legacy; do $tables -A INPUT -i wire -p tcp " + which +
+void DropAtIngress(const test::NetworkNamespace& host, const std::string& which,
+                   const std::string& tables = "iptables") {
+  host.Run("for tables in " + tables + " " + tables +
+           "-legacy; do $tables -A INPUT -i wire -p tcp " + which +
            " -j DROP 2>/dev/null && exit; done; exit 1");
 }
 
@@ -96,6 +98,37 @@ TEST_F(EbpfTest, TwoJobsInTwoCgroupsDoNotLeakIntoEachOther) {
   ExpectEqual(first_monitor.ReadWindow().network, small.sender);
   ExpectEqual(second_monitor.ReadWindow().network, large.sender);
   EXPECT_EQ(first_monitor.ReadWindow().network.bytes_sent, 0) << "a second window starts at zero";
+}
+
+TEST_F(EbpfTest, EqualsTcpInfoOverIpv6UnderLoss) {
+  if (auto reason = test::CannotUseIpv6()) GTEST_SKIP() << *reason;
+  const TwoHosts hosts = Cabled();
+  hosts.left.Run("ip link set wire gso_max_segs 1 && ip addr add fd77::1/64 dev wire nodad");
+  hosts.right.Run("ip addr add fd77::2/64 dev wire nodad");
+  DropAtIngress(hosts.right, "-m statistic --mode nth --every 100 --packet 0", "ip6tables");
+  const Cgroup sending = MakeCgroup(), receiving = MakeCgroup();
+  Monitor sent = Watch(sending), received = Watch(receiving);
+  const Receiver receiver({&hosts.right, &receiving}, "::");
+  Sender sender({&hosts.left, &sending}, "fd77::2", receiver.port());
+  sender.Open();
+  const Transfer transfer = sender.Send(4 * kMegabyte);
+  ExpectEqual(sent.ReadWindow().network, transfer.sender);
+  EXPECT_GT(transfer.sender.segments_retransmitted, 15U) << "the loss was not injected";
+  EXPECT_EQ(received.ReadWindow().network.bytes_received, transfer.receiver.bytes_received);
+}
+
+TEST_F(EbpfTest, CountsIpv4OverAnIpv6SocketOnce) {
+  if (auto reason = test::CannotUseIpv6()) GTEST_SKIP() << *reason;
+  const test::NetworkNamespace host;
+  const Cgroup job = MakeCgroup();
+  Monitor monitor = Watch(job);
+  const Receiver receiver({&host, nullptr}, "::");
+  Sender sender({&host, &job}, "::ffff:127.0.0.1", receiver.port());
+  sender.Open();
+  const Transfer transfer = sender.Send(kMegabyte);
+  const MonitorWindow window = monitor.ReadWindow();
+  ExpectEqual(window.network, transfer.sender);
+  EXPECT_EQ(window.network.open_sockets, 1);
 }
 
 TEST_F(EbpfTest, CountsASocketThatOpensAndClosesInsideTheWindow) {

@@ -230,5 +230,29 @@ TEST_F(TierTest, InetDiagSeesTheSocketsOfDescendantsAndOfNobodyElse) {
   EXPECT_LE(sum.sent, sum.sample.bytes_received + sizeof(TcpSample));
 }
 
+TEST_F(TierTest, InetDiagEqualsTcpInfoOverIpv6) {
+  if (auto reason = test::CannotUseIpv6()) GTEST_SKIP() << *reason;
+  for (const std::string address : {"::1", "::ffff:127.0.0.1"}) {
+    const test::Receiver receiver(Shared(), "::");
+    test::Sender sender(Shared(), address, receiver.port());
+    sender.Open();
+    Child reader(Shared(), [&](test::Channel& test) {
+      MonitorOptions options;
+      options.target.pid = sender.pid();
+      options.best_tier = NetworkTier::kInetDiag;
+      Monitor monitor = Monitor::Start(options);
+      test.Send(monitor.tier());
+      test.Receive<bool>();
+      test.Send(monitor.ReadWindow().network);
+    });
+    EXPECT_EQ(reader.channel().Receive<NetworkTier>(), NetworkTier::kInetDiag);
+    const test::Transfer transfer = sender.Send(kBytes);
+    reader.channel().Send(true);
+    const auto window = reader.channel().Receive<NetworkWindow>();
+    EXPECT_EQ(window.bytes_sent, transfer.sender.bytes_acked - 1) << address << ": but the SYN";
+    EXPECT_EQ(window.open_sockets, 1) << address;
+  }
+}
+
 }  // namespace
 }  // namespace dynamix

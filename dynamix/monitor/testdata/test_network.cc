@@ -92,31 +92,48 @@ void AnswerMessages(int file) {
   }
 }
 
-sockaddr_in Address(const std::string& address, std::uint16_t port) {
-  sockaddr_in out{};
-  out.sin_family = AF_INET;
-  out.sin_port = htons(port);
-  inet_pton(AF_INET, address.c_str(), &out.sin_addr);
-  return out;
-}
+// Of either family: an address with a colon is one of IPv6.
+struct SocketAddress {
+  SocketAddress(const std::string& address, std::uint16_t port) {
+    if (address.find(':') != std::string::npos) {
+      auto* six = reinterpret_cast<sockaddr_in6*>(&storage);
+      six->sin6_family = AF_INET6;
+      six->sin6_port = htons(port);
+      Must(inet_pton(AF_INET6, address.c_str(), &six->sin6_addr) == 1);
+      length = sizeof *six;
+    } else {
+      auto* four = reinterpret_cast<sockaddr_in*>(&storage);
+      four->sin_family = AF_INET;
+      four->sin_port = htons(port);
+      Must(inet_pton(AF_INET, address.c_str(), &four->sin_addr) == 1);
+      length = sizeof *four;
+    }
+  }
+  int family() const { return storage.ss_family; }
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+  std::uint16_t port() const {  // at the same place in both
+    return ntohs(reinterpret_cast<const sockaddr_in*>(&storage)->sin_port);
+  }
+
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+};
 
 FileDescriptor ListenOn(const std::string& address, std::uint16_t* port) {
-  FileDescriptor listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in where = Address(address, 0);
-  socklen_t length = sizeof where;
-  auto* generic = reinterpret_cast<sockaddr*>(&where);
-  Must(bind(listener.get(), generic, length) == 0 && listen(listener.get(), 8) == 0 &&
-       getsockname(listener.get(), generic, &length) == 0);
-  *port = ntohs(where.sin_port);
+  SocketAddress where(address, 0);
+  FileDescriptor listener(socket(where.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Must(bind(listener.get(), where.get(), where.length) == 0 && listen(listener.get(), 8) == 0 &&
+       getsockname(listener.get(), where.get(), &where.length) == 0);
+  *port = where.port();
   return listener;
 }
 
 FileDescriptor ConnectTo(const std::string& address, std::uint16_t port) {
-  FileDescriptor file(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  SocketAddress where(address, port);
+  FileDescriptor file(socket(where.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
   // BBR, the default of some kernels, hardly reacts to loss. Not every user may choose.
   (void)setsockopt(file.get(), IPPROTO_TCP, TCP_CONGESTION, "cubic", 5);
-  const sockaddr_in where = Address(address, port);
-  Must(connect(file.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0);
+  Must(connect(file.get(), where.get(), where.length) == 0);
   return file;
 }
 
@@ -131,9 +148,9 @@ void WaitUntilAcknowledged(int file) {
   Must(false);
 }
 
-void ReceiverMain(Channel& test) {
+void ReceiverMain(Channel& test, const std::string& address) {
   std::uint16_t port = 0;
-  const FileDescriptor listener = ListenOn("0.0.0.0", &port);
+  const FileDescriptor listener = ListenOn(address, &port);
   test.Send(port);
   while (true) {
     const FileDescriptor connection(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -222,6 +239,12 @@ std::optional<std::string> CannotLoadEbpf() {
   return std::nullopt;
 }
 
+std::optional<std::string> CannotUseIpv6() {
+  const FileDescriptor file(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!file.valid()) return "needs a kernel with IPv6";
+  return std::nullopt;
+}
+
 std::string UniqueName() {
   static int count = 0;
   return "test-" + std::to_string(getpid()) + "-" + std::to_string(++count);
@@ -294,8 +317,9 @@ bool Child::Ended() {
   return waited && status == 0;
 }
 
-Receiver::Receiver(Child::Place place)
-    : child_(place, ReceiverMain), port_(child_.channel().Receive<std::uint16_t>()) {}
+Receiver::Receiver(Child::Place place, const std::string& address)
+    : child_(place, [&](Channel& test) { ReceiverMain(test, address); }),
+      port_(child_.channel().Receive<std::uint16_t>()) {}
 
 Sender::Sender(Child::Place place, const std::string& address, std::uint16_t port)
     : child_(place, [&](Channel& test) { SenderMain(test, address, port); }) {}

@@ -25,6 +25,8 @@ std::optional<std::string> CannotMakeNamespaces();
 // The same for the eBPF source (needs namespaces as well).
 std::optional<std::string> CannotLoadEbpf();
 
+std::optional<std::string> CannotUseIpv6();
+
 // A name no other test run uses at the same time.
 std::string UniqueName();
 Cgroup MakeCgroup();
@@ -100,7 +102,8 @@ struct Transfer {
 // Takes connections on one port of its host, one after the other, and reads what comes.
 class Receiver {
  public:
-  explicit Receiver(Child::Place place);
+  // On all addresses of IPv4; "::" for those of both families.
+  explicit Receiver(Child::Place place, const std::string& address = "0.0.0.0");
   std::uint16_t port() const { return port_; }
 
  private:
