@@ -1,7 +1,7 @@
 # install(): the rooms as an exported package. A consumer writes
 #   find_package(dynamix REQUIRED)
 #   target_link_libraries(app PRIVATE dynamix::core dynamix::policies)
-# and, for the room that needs libtorch, find_package(dynamix REQUIRED COMPONENTS training).
+# and, for the rooms that need gRPC or libtorch, find_package(dynamix REQUIRED COMPONENTS rpc training).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -10,6 +10,8 @@ foreach(room IN LISTS rooms)
   set(export dynamixTargets)
   if(room STREQUAL "training")
     set(export dynamixTrainingTargets)
+  elseif(room STREQUAL "rpc")
+    set(export dynamixRpcTargets)
   endif()
   install(TARGETS dynamix_${room} EXPORT ${export} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/dynamix/${room}
@@ -23,6 +25,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/scenarios ${PROJECT_SOURCE_DIR}/workload
         DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamix)
 set(dynamix_cmake_folder ${CMAKE_INSTALL_LIBDIR}/cmake/dynamix)
 install(EXPORT dynamixTargets NAMESPACE dynamix:: DESTINATION ${dynamix_cmake_folder})
+install(EXPORT dynamixRpcTargets NAMESPACE dynamix:: DESTINATION ${dynamix_cmake_folder})
 if(DYNAMIX_WITH_TORCH)
   install(EXPORT dynamixTrainingTargets NAMESPACE dynamix:: DESTINATION ${dynamix_cmake_folder})
 endif()

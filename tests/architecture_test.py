@@ -18,7 +18,8 @@ ALLOWED = {
     "training": {"simulator"},
     "testbed": {"simulator", "monitor"},
     "arbitrator": {"ppo"},
-    "cli": {"policies", "ppo", "simulator", "arbitrator", "monitor", "training", "testbed"},
+    "rpc": {"arbitrator"},
+    "cli": {"policies", "ppo", "simulator", "arbitrator", "rpc", "monitor", "training", "testbed"},
 }
 # Third-party headers a room's *public headers* may show.
 PUBLIC_THIRD_PARTY = {"cli": {"CLI/CLI.hpp", "nlohmann/json.hpp"}}

@@ -4,7 +4,7 @@ namespace dynamix {
 
 std::vector<int> Arbitrator::Step(const Round& round) {
   states_ = encoder_.Encode(round);
-  decisions_ = policy_.Decide(round, states_, rng_);
+  decisions_ = policy_->Decide(round, states_, rng_);
   return Apply(round, states_.shares, decisions_, actions_);
 }
 

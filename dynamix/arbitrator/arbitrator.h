@@ -18,7 +18,13 @@ class Arbitrator {
  public:
   // `policy` is borrowed and must outlive the arbitrator: the owner swaps policies, not the loop.
   Arbitrator(Policy& policy, const ActionOptions& actions, Rng rng)
-      : policy_(policy), actions_(actions), rng_(rng) {}
+      : policy_(&policy), actions_(actions), rng_(rng) {}
+
+  // Another policy from the next round on; what the encoder remembers of the job stays.
+  void SetPolicy(Policy& policy, const ActionOptions& actions) {
+    policy_ = &policy;
+    actions_ = actions;
+  }
 
   // The local batches for the next window.
   std::vector<int> Step(const Round& round);
@@ -28,7 +34,7 @@ class Arbitrator {
   const Decisions& decisions() const { return decisions_; }
 
  private:
-  Policy& policy_;
+  Policy* policy_;
   ActionOptions actions_;
   Rng rng_;
   Encoder encoder_;

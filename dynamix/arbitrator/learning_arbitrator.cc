@@ -151,8 +151,8 @@ std::vector<std::vector<int>> LearningArbitrator::Decide() {
       learner_.local() != nullptr ? learner_.local()->Act(batch_.Local()) : kNone;
   std::vector<std::vector<int>> sizes(jobs_.size());
   for (int j = 0; j < options_.jobs; ++j) {
-    const Job& job = jobs_[j];
-    Actions actions;
+    Job& job = jobs_[j];
+    Actions& actions = job.actions;
     actions.team = team.empty() ? kHold : team[j];
     actions.local.assign(job.round.entries.size(), kHold);
     if (!local.empty()) {

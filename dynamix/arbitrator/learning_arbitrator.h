@@ -66,6 +66,10 @@ class LearningArbitrator {
   // The local batches of every job for the next window.
   std::vector<std::vector<int>> Decide();
 
+  // What job `job` shows now, and its last decisions, for the record.
+  const States& states(int job) const { return jobs_[job].states; }
+  const Actions& actions(int job) const { return jobs_[job].actions; }
+
   // Mean parts of the team reward over the windows since the last call.
   TeamReward TakeMeanReward();
 
@@ -74,6 +78,7 @@ class LearningArbitrator {
     Encoder encoder;
     Round round;  // the last one seen
     States states;
+    Actions actions;  // decided last
   };
 
   LearningOptions options_;

@@ -13,6 +13,10 @@ void OnSignal(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
+volatile std::sig_atomic_t g_reload = 0;
+
+void OnHangUp(int) { g_reload = 1; }
+
 }  // namespace
 
 InterruptFlag::InterruptFlag() {
@@ -27,5 +31,18 @@ InterruptFlag::~InterruptFlag() {
 }
 
 InterruptFlag::operator bool() const { return g_interrupted != 0; }
+
+ReloadFlag::ReloadFlag() {
+  g_reload = 0;
+  std::signal(SIGHUP, OnHangUp);
+}
+
+ReloadFlag::~ReloadFlag() { std::signal(SIGHUP, SIG_DFL); }
+
+bool ReloadFlag::Take() {
+  const bool asked = g_reload != 0;
+  if (asked) g_reload = 0;
+  return asked;
+}
 
 }  // namespace dynamix

@@ -21,4 +21,14 @@ class InterruptFlag {
   operator bool() const;  // NOLINT: reads as a flag
 };
 
+// SIGHUP as a flag: read again what can be read again. One at a time.
+class ReloadFlag {
+ public:
+  ReloadFlag();
+  ~ReloadFlag();
+  ReloadFlag(const ReloadFlag&) = delete;
+  ReloadFlag& operator=(const ReloadFlag&) = delete;
+  bool Take();  // true once per signal
+};
+
 }  // namespace dynamix

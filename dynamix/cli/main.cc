@@ -1,4 +1,5 @@
 // dynamix: every command. Those that train are handed over to dynamix-train (trainer.h).
+#include "dynamix/cli/arbitrator_command.h"
 #include "dynamix/cli/commands.h"
 #include "dynamix/cli/monitor_command.h"
 #include "dynamix/cli/program.h"
@@ -12,6 +13,7 @@ int main(int argc, char** argv) {
     dynamix::AddPolicyCommand(app);
     dynamix::AddReportCommand(app);
     dynamix::AddMonitorCommand(app);
+    dynamix::AddArbitratorCommand(app);
     dynamix::AddTestbedCommand(app);
     dynamix::AddTrainerCommands(app);
   });

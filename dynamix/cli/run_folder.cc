@@ -75,8 +75,8 @@ std::string FirstLines(const fs::path& path, std::int64_t keep) {
 
 }  // namespace
 
-json RoundJson(const Round& round, const Arbitrator& arbitrator, const Truth& truth,
-               const std::vector<int>& sizes, const std::vector<int>& previous,
+json RoundJson(const Round& round, const States& states, const Decisions& decisions,
+               const Truth& truth, const std::vector<int>& sizes, const std::vector<int>& previous,
                double progress_seconds) {
   json line = {{"round", round.index},
                {"seconds", truth.seconds},
@@ -84,18 +84,18 @@ json RoundJson(const Round& round, const Arbitrator& arbitrator, const Truth& tr
                {"accuracy", truth.held_out_accuracy},
                {"loss", truth.held_out_loss},
                {"sizes", sizes},
-               {"team_state", arbitrator.states().team},
-               {"local_states", arbitrator.states().local},
+               {"team_state", states.team},
+               {"local_states", states.local},
                {"rewards", RewardJson(round, previous, progress_seconds)}};
   for (const RoundEntry& entry : round.entries) {
     line["batches"].push_back(entry.active ? entry.batch : 0);
     line["reports"].push_back(entry.report ? ReportJson(*entry.report) : json());
   }
-  if (const auto* actions = std::get_if<Actions>(&arbitrator.decisions())) {
+  if (const auto* actions = std::get_if<Actions>(&decisions)) {
     line["team_action"] = actions->team;
     line["local_actions"] = actions->local;
   } else {
-    line["wanted"] = std::get<Sizes>(arbitrator.decisions()).local;
+    line["wanted"] = std::get<Sizes>(decisions).local;
   }
   return line;
 }
@@ -148,7 +148,7 @@ json RoundRecorder::operator()(const Round& round, const Arbitrator& arbitrator,
   last_loss_ = truth.held_out_loss;
   const std::vector<int> sizes =
       Apply(round, arbitrator.states().shares, arbitrator.decisions(), actions_);
-  json line = RoundJson(round, arbitrator, truth, sizes, previous_, gained);
+  json line = RoundJson(round, arbitrator.states(), arbitrator.decisions(), truth, sizes, previous_, gained);
   folder_.AddRound(line);
   previous_ = std::move(batches);
   return line;

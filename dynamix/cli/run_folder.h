@@ -14,6 +14,7 @@
 #include "dynamix/arbitrator/evaluation.h"
 #include "dynamix/cli/run_config.h"
 #include "dynamix/core/environment.h"
+#include "dynamix/core/policy.h"
 #include "dynamix/simulator/reference.h"
 
 namespace dynamix {
@@ -21,9 +22,9 @@ namespace dynamix {
 // One line: reports, states, actions, rewards and batches of a round. `previous` are the batches of
 // the round before; `progress_seconds` is what the window gained on the reference (missing: no
 // reference).
-nlohmann::json RoundJson(const Round& round, const Arbitrator& arbitrator, const Truth& truth,
-                         const std::vector<int>& sizes, const std::vector<int>& previous,
-                         double progress_seconds = kMissing);
+nlohmann::json RoundJson(const Round& round, const States& states, const Decisions& decisions,
+                         const Truth& truth, const std::vector<int>& sizes,
+                         const std::vector<int>& previous, double progress_seconds = kMissing);
 
 // summary.json: what was asked, and what came of it after `seconds`.
 nlohmann::json SummaryJson(const RunConfig& config, const JobResult& result, double seconds);

@@ -224,11 +224,13 @@ void AddTrainCommand(CLI::App& app) {
   CLI::App* command = app.add_subcommand("train", "Train one job under one policy");
   AddRunFlags(*command, *flags);
   AddSharedFlags(*command, *flags);
+  AddAdvisorFlags(*command, flags->advisor);
   command->footer(
       "Examples:\n"
       "  dynamix train --cluster heterogeneous_4x --workers 8 --policy balanced\n"
       "  dynamix train --backend live --workers 2 --policy goodput --run runs/mine\n"
       "  dynamix train --backend live --cluster live/demo --policy balanced\n"
+      "  dynamix train --backend live --workers 2 --advisor 127.0.0.1:7040\n"
       "  dynamix launch -n 2 -- dynamix train --backend live --run runs/mine --resume");
   command->callback([flags] { Train(*flags); });
 }

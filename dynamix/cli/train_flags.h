@@ -5,6 +5,7 @@
 #include <string>
 
 #include "dynamix/arbitrator/evaluation.h"
+#include "dynamix/cli/advisor_flags.h"
 #include "dynamix/cli/policy_spec.h"
 #include "dynamix/cli/run_config.h"
 #include "dynamix/cli/run_folder.h"
@@ -41,6 +42,7 @@ struct TrainFlags {
   std::string interface;
   std::string monitor = "ebpf";  // best source of network measurements
   std::string testbed = "pacing";
+  AdvisorFlags advisor;  // address empty: the arbitrator runs inside rank 0
 };
 
 // The job, with overrides applied.

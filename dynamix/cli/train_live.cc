@@ -1,4 +1,6 @@
 // dynamix train --backend live: one rank, wired from the rooms.
+#include <spdlog/spdlog.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +13,7 @@
 #include "dynamix/cli/table.h"
 #include "dynamix/cli/train_flags.h"
 #include "dynamix/monitor/monitor.h"
+#include "dynamix/rpc/remote_advisor.h"
 #include "dynamix/testbed/job_clock.h"
 #include "dynamix/testbed/pace.h"
 #include "dynamix/testbed/timeline.h"
@@ -70,7 +73,9 @@ struct LiveRank {
 
   WorkerOptions Options(const TrainFlags& flags, const TrainJob& job);
   LiveJobOptions JobOptions(const TrainFlags& flags, const TrainJob& job) const;
+  std::unique_ptr<Advisor> MakeAdvisor(const TrainFlags& flags, const TrainJob& job);
   void Record(const Round& round, const std::vector<int>& sizes);
+  void Add(const Report& report);
   void Show(Progress& progress);
   nlohmann::json Summary(const TrainFlags& flags, const TrainJob& job);
 
@@ -78,7 +83,7 @@ struct LiveRank {
   std::unique_ptr<WorkerGroup> group;
   std::unique_ptr<Policy> policy;
   Arbitrator arbitrator;
-  InProcessAdvisor advisor;
+  std::unique_ptr<Advisor> advisor;
   Classifier classifier;
   std::unique_ptr<Pace> pace;
   std::unique_ptr<Worker> worker;
@@ -107,23 +112,43 @@ LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
           {.timeout_s = flags.timeout_s, .interface = ExchangeInterface(flags)}))),
       policy(job.policy.make()),
       arbitrator(*policy, job.policy.actions, Rng(flags.seed)),
-      advisor(
-          *group, job.workload.optimizer,
-          [this](const Round& round) {
-            const Stopwatch deciding(overhead_s);
-            return arbitrator.Step(round);
-          },
-          [this](const Round& round, const std::vector<int>& sizes) {
-            const Stopwatch recording(overhead_s);
-            Record(round, sizes);
-          },
-          job.workload.target.accuracy > 0 ? job.workload.target.accuracy : kMissing),
+      advisor(MakeAdvisor(flags, job)),
       classifier(job.workload.model, MakeReader(flags, job), flags.seed) {
-  worker = OrThrow(Worker::Start(*group, TrainableOf(classifier), Options(flags, job), &advisor));
-  live = std::make_unique<LiveJob>(*group, *worker, classifier, &advisor, JobOptions(flags, job));
+  worker =
+      OrThrow(Worker::Start(*group, TrainableOf(classifier), Options(flags, job), advisor.get()));
+  live =
+      std::make_unique<LiveJob>(*group, *worker, classifier, advisor.get(), JobOptions(flags, job));
   OrThrow(live->Start());
   if (group->rank() == 0)
     folder = std::make_unique<RunFolder>(job.folder, job.config, worker->windows());
+}
+
+// With --advisor the arbitrator is another process, which also keeps the record of rounds.
+std::unique_ptr<Advisor> LiveRank::MakeAdvisor(const TrainFlags& flags, const TrainJob& job) {
+  const OptimizerOptions& optimizer = job.workload.optimizer;
+  const double target = job.workload.target.accuracy > 0 ? job.workload.target.accuracy : kMissing;
+  if (flags.advisor.address.empty())
+    return std::make_unique<InProcessAdvisor>(
+        *group, optimizer,
+        [this](const Round& round) {
+          const Stopwatch deciding(overhead_s);
+          return arbitrator.Step(round);
+        },
+        [this](const Round& round, const std::vector<int>& sizes) {
+          const Stopwatch recording(overhead_s);
+          Record(round, sizes);
+        },
+        target);
+  RemoteAdvisorOptions options = MakeAdvisorOptions(flags.advisor);
+  if (options.job.empty()) options.job = job.name;
+  options.rank = group->rank();
+  options.size = group->size();
+  options.settings = {optimizer.rule, optimizer.learning_rate,
+                      static_cast<double>(optimizer.base_batch), target};
+  options.log = [rank = options.rank](const std::string& text) {
+    spdlog::warn("rank {}: {}", rank, text);
+  };
+  return std::make_unique<RemoteAdvisor>(options);
 }
 
 WorkerOptions LiveRank::Options(const TrainFlags& flags, const TrainJob& job) {
@@ -179,15 +204,18 @@ void LiveRank::Record(const Round& round, const std::vector<int>& sizes) {
   std::vector<int> batches;
   for (const RoundEntry& entry : round.entries) batches.push_back(entry.batch);
   if (previous.empty()) previous = batches;
-  if (figures.first_batches.empty()) figures.first_batches = previous;
-  folder->AddRound(RoundJson(round, arbitrator, truth, sizes, previous));
+  folder->AddRound(
+      RoundJson(round, arbitrator.states(), arbitrator.decisions(), truth, sizes, previous));
   previous = batches;
-  for (const RoundEntry& entry : round.entries) {
-    waited_ms += entry.report->wait_ms * entry.report->iterations;
-    worked_ms += entry.report->iteration_ms * entry.report->iterations;
-    computed_ms += entry.report->compute_ms;
-    if (pace) expected_ms += pace->ExpectedMs(entry.report->rank, entry.batch);
-  }
+  for (const RoundEntry& entry : round.entries) Add(*entry.report);
+}
+
+void LiveRank::Add(const Report& report) {
+  if (figures.first_batches.empty()) figures.first_batches = worker->batches();
+  waited_ms += report.wait_ms * report.iterations;
+  worked_ms += report.iteration_ms * report.iterations;
+  computed_ms += report.compute_ms;
+  if (pace) expected_ms += pace->ExpectedMs(report.rank, report.local_batch);
 }
 
 void LiveRank::Show(Progress& progress) {
@@ -243,7 +271,11 @@ void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
           if (clock) clock->Set(rank.live->state().seconds);
           return static_cast<bool>(interrupted);
         },
-        [&] { rank.Show(progress); }));
+        [&] {
+          rank.Show(progress);
+          // Of this rank only: the others' reports go elsewhere.
+          if (!flags.advisor.address.empty()) rank.Add(rank.worker->report());
+        }));
   }
   const LiveJobState& state = rank.live->state();
   if (state.stopped) {

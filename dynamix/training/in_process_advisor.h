@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "dynamix/simulator/convergence.h"
-#include "dynamix/training/advisor.h"
+#include "dynamix/core/advisor.h"
 #include "dynamix/training/worker_group.h"
 
 namespace dynamix {

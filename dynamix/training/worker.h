@@ -27,7 +27,7 @@
 #include "dynamix/core/report.h"
 #include "dynamix/core/result.h"
 #include "dynamix/simulator/convergence.h"
-#include "dynamix/training/advisor.h"
+#include "dynamix/core/advisor.h"
 #include "dynamix/training/classifier.h"
 #include "dynamix/training/gradient_exchange.h"
 #include "dynamix/training/optimizer.h"

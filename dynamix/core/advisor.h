@@ -1,5 +1,5 @@
 // Advisor: where a worker's next batch size comes from. Two implementations: in this process
-// (in_process_advisor.h) and the RPC client of an arbitrator.
+// (training/in_process_advisor.h) and the RPC client of an arbitrator (rpc/remote_advisor.h).
 //
 // The worker hands over its side of the round after every window and asks for the answer in every
 // iteration. Advice is advice: the worker clamps it to its bounds, all ranks take theirs in the

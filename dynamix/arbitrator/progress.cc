@@ -1,0 +1,138 @@
+#include "dynamix/arbitrator/progress.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace dynamix {
+namespace {
+
+// Weight of the newest window: a training loss is noisy.
+constexpr double kLossWeight = 0.3;
+constexpr double kRateWeight = 0.1;
+// Units of time of a whole run (LearningRunOptions::units_per_job), and windows of one unit when
+// the length of the run is unknown.
+constexpr double kUnitsPerRun = 100;
+constexpr double kWindowsPerUnit = 2;
+
+double Smooth(double old, double fresh, double weight) {
+  return IsMissing(old) ? fresh : old + weight * (fresh - old);
+}
+
+template <typename Value>
+double MeanOver(const Round& round, Value value) {
+  double sum = 0;
+  int count = 0;
+  for (const RoundEntry& entry : round.entries) {
+    if (!entry.active || !entry.report) continue;
+    const double x = value(*entry.report);
+    if (IsMissing(x)) continue;
+    sum += x;
+    ++count;
+  }
+  return count > 0 ? sum / count : kMissing;
+}
+
+}  // namespace
+
+double Throughput(const Round& round) {
+  const double ms = MeanOver(round, [](const Report& report) { return report.iteration_ms; });
+  const double batch = round.GlobalBatch();
+  if (IsMissing(ms) || ms <= 0 || batch <= 0) return kMissing;
+  return batch / (1e-3 * ms);
+}
+
+double MeanNoiseScale(const Round& round) {
+  return MeanOver(round, [](const Report& report) { return report.training.noise_scale; });
+}
+
+double UsefulRate(double throughput, double global_batch, double noise_scale) {
+  const bool known = !IsMissing(noise_scale) && noise_scale > 0;
+  return throughput * (known ? noise_scale / (noise_scale + global_batch) : 1);
+}
+
+double Capacity(const Round& round) {
+  double sum = 0;
+  for (const RoundEntry& entry : round.entries) {
+    if (!entry.active || !entry.report || !(entry.report->compute_ms > 0)) continue;
+    sum += entry.batch / (1e-3 * entry.report->compute_ms);
+  }
+  return sum > 0 && std::isfinite(sum) ? sum : kMissing;
+}
+
+double MeanLoss(const Round& round) {
+  return MeanOver(round, [](const Report& report) { return report.training.loss; });
+}
+
+RecordedCurve::RecordedCurve(const std::vector<std::pair<double, double>>& points) {
+  double smoothed = kMissing;
+  for (const auto& [seconds, loss] : points) {
+    if (IsMissing(seconds) || IsMissing(loss)) continue;
+    if (!points_.empty() && seconds <= points_.back().first) continue;
+    smoothed = Smooth(smoothed, loss, kLossWeight);
+    points_.emplace_back(seconds,
+                         points_.empty() ? smoothed : std::min(points_.back().second, smoothed));
+  }
+}
+
+double RecordedCurve::Tau(double loss) const {
+  if (points_.empty()) return 0;
+  const auto after = std::find_if(points_.begin(), points_.end(),
+                                  [&](const auto& point) { return point.second <= loss; });
+  if (after == points_.end()) return points_.back().first;
+  if (after == points_.begin()) return after->first;
+  const auto before = after - 1;
+  const double share = (before->second - loss) / (before->second - after->second);
+  return before->first + share * (after->first - before->first);
+}
+
+Result<RecordedCurve> ReadRecordedCurve(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return Error{"cannot read " + path};
+  std::vector<std::pair<double, double>> points;
+  double seconds = 0;
+  for (std::string line; std::getline(file, line);) {
+    const nlohmann::json round = nlohmann::json::parse(line, nullptr, false);
+    if (!round.is_object()) continue;  // the line a crash cut off
+    seconds += round.value("window_seconds", 0.0);
+    double sum = 0;
+    int count = 0;
+    for (const nlohmann::json& report : round.value("reports", nlohmann::json::array())) {
+      if (!report.is_object() || !report.contains("training")) continue;
+      const nlohmann::json loss = report["training"].value("loss", nlohmann::json());
+      if (!loss.is_number()) continue;
+      sum += loss.get<double>();
+      ++count;
+    }
+    if (count > 0) points.emplace_back(seconds, sum / count);
+  }
+  RecordedCurve curve(points);
+  if (curve.empty()) return Error{path + " holds fewer than two rounds with a loss"};
+  return curve;
+}
+
+double ProgressClock::Advance(const Round& round) {
+  seconds_ += round.seconds;
+  if (IsMissing(window_s_)) window_s_ = round.seconds;
+  const double fresh = MeanLoss(round), before = loss_;
+  if (IsMissing(fresh)) return kMissing;
+  loss_ = Smooth(loss_, fresh, kLossWeight);
+  if (IsMissing(before)) return kMissing;
+  if (!curve_.empty()) return curve_.Tau(loss_) - curve_.Tau(before);
+  if (!(loss_ > 0) || !(before > 0)) return kMissing;
+  const double rate = std::log(before / loss_) / round.seconds;
+  const double recent = rate_;
+  rate_ = Smooth(rate_, rate, kRateWeight);
+  if (IsMissing(recent)) return kMissing;
+  // Near a plateau any noise is many times the recent rate: compare with its size, not below 1 % an
+  // hour.
+  return round.seconds * (1 + (rate - recent) / std::max(std::abs(recent), 0.01 / 3600));
+}
+
+double ProgressClock::TimeScale() const {
+  if (!curve_.empty()) return std::max(1e-6, curve_.seconds() / kUnitsPerRun);
+  return IsMissing(window_s_) ? 1 : std::max(1e-6, window_s_ * kWindowsPerUnit);
+}
+
+}  // namespace dynamix

@@ -1,0 +1,77 @@
+// Progress of a live job, from its own reports: what the guard and online learning judge by.
+//
+// Nobody knows the held-out loss of a live job, so progress is read from what workers measure. Two
+// readings, for two questions:
+//   useful rate   samples/s x phi / (phi + B)   is this batch a good way to spend a second?
+//                 B global batch, phi noise scale: a sample in a batch far above phi teaches less
+//                 (McCandlish et al. 2018; the efficiency of Pollux). Does not fall just because
+//                 the job nears its end, so windows far apart can be compared.
+//   loss          smoothed training loss          is the job itself getting anywhere?
+// Pure functions and value types.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dynamix/core/result.h"
+#include "dynamix/core/round.h"
+
+namespace dynamix {
+
+// Samples per second; missing when nobody measured an iteration.
+double Throughput(const Round& round);
+// Mean over the workers that reported one.
+double MeanNoiseScale(const Round& round);
+// Useful samples per second. Without a noise scale every sample counts as useful.
+double UsefulRate(double throughput, double global_batch, double noise_scale);
+
+// Samples per second all machines could compute if nobody waited or communicated; missing likewise.
+// Tells a slower machine from a worse batch.
+double Capacity(const Round& round);
+
+// Mean training loss over the workers that reported one.
+double MeanLoss(const Round& round);
+
+// The loss of an earlier run of the same job over its time, as a clock: when did it first reach a
+// loss?
+class RecordedCurve {
+ public:
+  RecordedCurve() = default;
+  // (seconds since the start, loss), in order of time; what is not finite is left out.
+  explicit RecordedCurve(const std::vector<std::pair<double, double>>& points);
+
+  bool empty() const { return points_.size() < 2; }
+  // Seconds at which the earlier run first reached `loss`; its whole length when it never did.
+  double Tau(double loss) const;
+  double seconds() const { return points_.empty() ? 0 : points_.back().first; }
+
+ private:
+  std::vector<std::pair<double, double>> points_;  // of the running minimum of the smoothed loss
+};
+
+// Reads the curve from the rounds.jsonl of an earlier run; an Error when it holds no losses.
+Result<RecordedCurve> ReadRecordedCurve(const std::string& path);
+
+// What a window gained, in seconds of progress (reward.h): on the recorded curve when there is one,
+// else on the job's own recent speed, so that 1 s per second means "as fast as lately".
+class ProgressClock {
+ public:
+  explicit ProgressClock(RecordedCurve curve = {}) : curve_(std::move(curve)) {}
+
+  // Seconds of progress in this round's window; missing before the second loss.
+  double Advance(const Round& round);
+  double loss() const { return loss_; }  // smoothed; missing before the first
+  bool has_curve() const { return !curve_.empty(); }
+  // Seconds that count as one unit of time for discounts.
+  double TimeScale() const;
+
+ private:
+  RecordedCurve curve_;
+  double loss_ = kMissing;
+  double rate_ = kMissing;      // smoothed fall of log loss per second
+  double seconds_ = 0;          // since the first round
+  double window_s_ = kMissing;  // of the first window
+};
+
+}  // namespace dynamix

@@ -1,0 +1,62 @@
+#include "dynamix/cli/advisor_flags.h"
+
+#include <fstream>
+#include <iterator>
+
+#include "dynamix/core/input_error.h"
+
+namespace dynamix {
+namespace {
+
+std::string ReadText(const std::string& flag, const std::string& path) {
+  if (path.empty()) return {};
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file || text.empty()) throw InputError::OutOfRange(flag, path, "a readable file");
+  return text;
+}
+
+}  // namespace
+
+void AddTlsFlags(CLI::App& command, TlsFlags& flags) {
+  command.add_option("--tls-ca", flags.authority, "certificate of the private authority (PEM)");
+  command.add_option("--tls-cert", flags.certificate, "own certificate (PEM)");
+  command.add_option("--tls-key", flags.key, "own key (PEM)");
+  command.add_option("--token-file", flags.token, "file that holds the shared token");
+}
+
+void AddAdvisorFlags(CLI::App& command, AdvisorFlags& flags) {
+  command.add_option(
+      "--advisor", flags.address,
+      "live: HOST:PORT of an arbitrator, several with commas; default: inside rank 0");
+  command.add_option("--job", flags.job, "live: name of the job at the arbitrator");
+  command.add_option("--advisor-timeout", flags.timeout_s, "live: seconds to wait for advice")
+      ->check(CLI::Range(0.01, 600.0))
+      ->capture_default_str();
+  command.add_option("--tls-name", flags.tls_name, "name in the arbitrator's certificate");
+  AddTlsFlags(command, flags.tls);
+}
+
+TlsFiles ReadTls(const TlsFlags& flags) {
+  return {ReadText("--tls-ca", flags.authority), ReadText("--tls-cert", flags.certificate),
+          ReadText("--tls-key", flags.key)};
+}
+
+std::string ReadToken(const TlsFlags& flags) {
+  std::string token = ReadText("--token-file", flags.token);
+  while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
+  return token;
+}
+
+RemoteAdvisorOptions MakeAdvisorOptions(const AdvisorFlags& flags) {
+  RemoteAdvisorOptions options;
+  options.addresses = flags.address;
+  options.job = flags.job;
+  options.tls = ReadTls(flags.tls);
+  options.tls_name = flags.tls_name;
+  options.token = ReadToken(flags.tls);
+  options.timeout_s = options.patience_s = flags.timeout_s;
+  return options;
+}
+
+}  // namespace dynamix

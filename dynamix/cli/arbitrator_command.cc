@@ -1,0 +1,261 @@
+#include "dynamix/cli/arbitrator_command.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "dynamix/cli/advisor_flags.h"
+#include "dynamix/cli/data_folder.h"
+#include "dynamix/cli/interrupt.h"
+#include "dynamix/cli/policy_spec.h"
+#include "dynamix/cli/round_log.h"
+#include "dynamix/core/input_error.h"
+#include "dynamix/policies/make_policy.h"
+#include "dynamix/ppo/policy_file.h"
+#include "dynamix/ppo/tensor_file.h"
+#include "dynamix/rpc/admin.h"
+#include "dynamix/rpc/service.h"
+
+namespace dynamix {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ArbitratorFlags {
+  std::string address = "127.0.0.1:7040";
+  std::string policy = "default";
+  std::string run;        // folder of records and checkpoints; empty: nothing is kept
+  std::string reference;  // rounds.jsonl of an earlier run of the same job
+  std::string swap;
+  bool reload = false, learn = false, json = false, no_guard = false, reflection = false;
+  GateOptions gate;
+  GuardOptions guard;
+  OnlineLearningOptions learning;
+  int valid_windows = 3, max_jobs = 64;
+  int seed = 1;
+  TlsFlags tls;
+  std::string tls_name;
+};
+
+// Every arbitrator that ever ran on this folder had a smaller one. Without a folder the clock must
+// do; with one, a clock that was set back does no harm.
+std::uint64_t NextEpoch(const std::string& run) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  auto epoch = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  if (run.empty()) return epoch;
+  fs::create_directories(run);
+  const fs::path path = fs::path(run) / "epoch";
+  std::uint64_t last = 0;
+  std::ifstream(path) >> last;
+  epoch = std::max(epoch, last + 1);
+  if (const Status saved = WriteBytes(path.string(), std::to_string(epoch)); !saved)
+    throw std::runtime_error(saved.error());
+  return epoch;
+}
+
+void Log(const ArbitratorFlags& flags, const LogEvent& event) {
+  const bool warn = event.level == LogEvent::Level::kWarning;
+  if (flags.json) {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    nlohmann::json line = {{"time_ms", std::chrono::round<std::chrono::milliseconds>(now).count()},
+                           {"level", warn ? "warning" : "info"},
+                           {"event", event.event}};
+    if (!event.job.empty()) line["job"] = event.job;
+    if (event.rank >= 0) line["rank"] = event.rank;
+    if (!event.detail.empty()) line["detail"] = event.detail;
+    // Peers choose parts of the text: what is not UTF-8 is replaced, never thrown.
+    const std::string text =
+        line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    return;
+  }
+  const std::string job = event.job.empty() ? "" : " job=" + event.job;
+  spdlog::log(warn ? spdlog::level::warn : spdlog::level::info, "{}{} {}", event.event, job,
+              event.detail);
+}
+
+ServedJobOptions JobOptionsFor(const ArbitratorFlags& flags, const std::string& job, int size) {
+  ServedJobOptions options;
+  options.guard = flags.guard;
+  options.guard.on = !flags.no_guard;
+  options.seed = flags.seed;
+  if (!flags.reference.empty()) {
+    Result<RecordedCurve> curve = ReadRecordedCurve(flags.reference);
+    if (!curve) throw InputError("--reference: " + curve.error());
+    options.curve = std::move(curve).value();
+  }
+  if (!flags.learn) return options;
+  Result<PolicyModel> model =
+      LoadPolicy(FindData("policy", flags.policy, "policies", ".safetensors"));
+  if (!model) throw InputError(flags.policy + ": " + model.error());
+  OnlineLearningOptions learning = flags.learning;
+  learning.seed = flags.seed;
+  if (!flags.run.empty()) learning.folder = (fs::path(flags.run) / job / "learner").string();
+  options.learner = std::make_unique<OnlineLearner>(model.value(), size, learning);
+  if (!options.learner->note().empty())
+    Log(flags, {.event = "learner_restored", .job = job, .detail = options.learner->note()});
+  return options;
+}
+
+ServiceOptions MakeServiceOptions(const ArbitratorFlags& flags) {
+  ServiceOptions options;
+  options.address = flags.address;
+  options.tls = ReadTls(flags.tls);
+  options.token = ReadToken(flags.tls);
+  options.gate = flags.gate;
+  options.valid_windows = flags.valid_windows;
+  options.max_jobs = flags.max_jobs;
+  options.reflection = flags.reflection;
+  options.log = [flags](const LogEvent& event) { Log(flags, event); };
+  options.job_options = [flags](const std::string& job, int size) {
+    return JobOptionsFor(flags, job, size);
+  };
+  options.find_policy = [flags](const std::string& name) {
+    return FindPolicy(name.empty() ? flags.policy : name);
+  };
+  if (!flags.run.empty())
+    options.on_round = [log = std::make_shared<RoundLog>(flags.run)](const RoundRecord& record) {
+      log->Add(record);  // shared only because a std::function must be copyable
+    };
+  return options;
+}
+
+// A connection is a file here, and the usual limit of 1,024 is soon reached.
+void AllowManyConnections() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void Announce(const ArbitratorFlags& flags, const Service& service, std::uint64_t epoch) {
+  const std::string host = flags.address.substr(0, flags.address.rfind(':'));
+  const std::string address = flags.address.starts_with("unix:")
+                                  ? flags.address
+                                  : host + ":" + std::to_string(service.port());
+  if (flags.json)
+    std::printf("%s\n", nlohmann::json{{"address", address},
+                                       {"port", service.port()},
+                                       {"epoch", epoch},
+                                       {"policy", flags.policy},
+                                       {"learn", flags.learn}}
+                            .dump()
+                            .c_str());
+  else
+    std::printf("serving %s on %s (epoch %llu)%s\n", flags.policy.c_str(), address.c_str(),
+                static_cast<unsigned long long>(epoch), flags.learn ? ", learning" : "");
+  std::fflush(stdout);
+}
+
+void Serve(const ArbitratorFlags& flags) {
+  if (flags.learn && IsRule(flags.policy))
+    throw InputError::OutOfRange("--policy", flags.policy, "a policy file: rules do not learn");
+  flags.guard.Validate();
+  PolicySpec policy = FindPolicy(flags.policy);
+  // What every job would be refused for is better known now.
+  (void)ServedJob(policy, JobOptionsFor(flags, "try", 1));
+  ServiceOptions options = MakeServiceOptions(flags);
+  options.Validate();
+  options.epoch = NextEpoch(flags.run);
+  AllowManyConnections();
+  const InterruptFlag interrupted;
+  ReloadFlag reload;
+  Result<std::unique_ptr<Service>> started = Service::Start(options, policy);
+  if (!started) throw std::runtime_error(started.error());
+  Service& service = *started.value();
+  Announce(flags, service, options.epoch);
+  while (!interrupted) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (!reload.Take()) continue;
+    try {
+      service.SetPolicy(FindPolicy(flags.policy));
+    } catch (const InputError& error) {
+      Log(flags, {LogEvent::Level::kWarning, "policy_kept", "", -1, error.what()});
+    }
+  }
+  const ServiceCounts counts = service.counts();
+  Log(flags, {.event = "stopping",
+              .detail = std::to_string(counts.reports) + " reports, " +
+                        std::to_string(counts.rounds) + " rounds"});
+}
+
+void Swap(const ArbitratorFlags& flags) {
+  const AdminOptions admin{flags.address, ReadTls(flags.tls), flags.tls_name, ReadToken(flags.tls)};
+  const Result<std::string> swapped = SwapPolicy(admin, flags.reload ? "" : flags.swap);
+  if (!swapped) throw std::runtime_error(swapped.error());
+  if (flags.json)
+    std::printf("%s\n", nlohmann::json{{"policy", swapped.value()}}.dump().c_str());
+  else
+    std::printf("%s serves %s\n", flags.address.c_str(), swapped.value().c_str());
+}
+
+void AddServingFlags(CLI::App& command, ArbitratorFlags& flags) {
+  const auto add = [&command](const char* name, auto& field, const char* text) {
+    return command.add_option(name, field, text)->capture_default_str();
+  };
+  add("--listen", flags.address, "HOST:PORT (port 0: a free one); beyond loopback TLS is required");
+  add("--policy", flags.policy, "a rule, a shipped policy or a policy file");
+  command.add_option("--run", flags.run, "folder of rounds.jsonl per job, epoch and checkpoints");
+  add("--lease", flags.gate.lease_s, "seconds of silence until a worker counts as dead");
+  add("--round-deadline", flags.gate.round_deadline_s, "seconds a round waits for late workers");
+  add("--valid-windows", flags.valid_windows, "windows until advice is too old to follow");
+  add("--max-jobs", flags.max_jobs, "jobs at once");
+  add("--seed", flags.seed, "of everything random");
+  command.add_flag("--reflection", flags.reflection, "let tools list the methods");
+}
+
+void AddGuardFlags(CLI::App& command, ArbitratorFlags& flags) {
+  const auto add = [&command](const char* name, auto& field, const char* text) {
+    return command.add_option(name, field, text)->capture_default_str();
+  };
+  command.add_flag("--no-guard", flags.no_guard, "advise from the first round, never fall back");
+  add("--guard-measure", flags.guard.measure, "rounds before the first advice");
+  add("--guard-rounds", flags.guard.rounds, "rounds of advice a verdict needs");
+  add("--guard-tolerance", flags.guard.tolerance, "share of the rate before that must be kept");
+  add("--guard-hold", flags.guard.hold, "rounds of the first fallback");
+  command.add_flag("--learn", flags.learn, "learn from the jobs while they run");
+  command
+      .add_option_function<int>(
+          "--learn-steps",
+          [&flags](int n) { flags.learning.team_ppo.steps = flags.learning.local_ppo.steps = n; },
+          "rounds between updates")
+      ->default_str("32");
+  command.add_option("--reference", flags.reference,
+                     "rounds.jsonl of an earlier run of the job: progress is read from its curve");
+}
+
+}  // namespace
+
+void AddArbitratorCommand(CLI::App& app) {
+  // The flags live as long as the callback that reads them.
+  const auto flags = std::make_shared<ArbitratorFlags>();
+  CLI::App* command = app.add_subcommand("arbitrator", "Serve advice to live jobs over gRPC");
+  AddServingFlags(*command, *flags);
+  AddGuardFlags(*command, *flags);
+  AddTlsFlags(*command, flags->tls);
+  command->add_option("--tls-name", flags->tls_name, "--swap: name in its certificate");
+  command->add_option("--swap", flags->swap,
+                      "ask the arbitrator at --listen to serve another policy, by name");
+  command->add_flag(
+      "--reload", flags->reload,
+      "ask the arbitrator at --listen to read its policy file again (as SIGHUP does)");
+  command->add_flag("--json", flags->json, "JSON on stdout and as log lines on stderr");
+  command->footer(
+      "Examples:\n"
+      "  dynamix arbitrator --policy goodput --run runs/arbitrator\n"
+      "  dynamix arbitrator --learn --run runs/arbitrator --reference runs/old/job/rounds.jsonl\n"
+      "  dynamix arbitrator --swap balanced --listen 127.0.0.1:7040");
+  command->callback([flags] {
+    if (flags->reload || !flags->swap.empty()) return Swap(*flags);
+    Serve(*flags);
+  });
+}
+
+}  // namespace dynamix

@@ -1,0 +1,21 @@
+// A policy that can be made as often as there are jobs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "dynamix/core/action.h"
+#include "dynamix/core/policy.h"
+
+namespace dynamix {
+
+struct PolicySpec {
+  std::string name;       // as shown in tables
+  ActionOptions actions;  // of a learned policy; rules name sizes
+  // A new policy for a new job. Thread-safe; a loaded file is shared, read-only, between the
+  // policies made.
+  std::function<std::unique_ptr<Policy>()> make;
+};
+
+}  // namespace dynamix

@@ -1,0 +1,105 @@
+// Job: one training job at the arbitrator: its gate, its decisions, and the answers that wait.
+//
+// Thread-safe. A reply is called exactly once, without the job's lock, on whatever thread closed
+// the round (or in the call itself). Jobs share nothing, so one cannot touch another.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "dynamix/arbitrator/served_job.h"
+#include "dynamix/rpc/messages.h"
+#include "dynamix/rpc/round_gate.h"
+
+namespace dynamix {
+
+// Why a worker gets no advice; the wire's status codes say the same.
+enum class Refusal {
+  kNone,
+  kUnknown,     // join first
+  kReplaced,    // another process has the rank: stop asking
+  kSuperseded,  // the same worker asked again
+  kShutDown,
+};
+
+// Called with the advice, or with a refusal and an advice without meaning.
+using Reply = std::function<void(Refusal, const Advice&)>;
+
+// One closed round, for records, metrics and logs.
+struct RoundRecord {
+  std::string job;
+  Round round;
+  Decision decision;
+  std::vector<int> previous;  // batches of the round before
+  double seconds = 0;         // on the job's clock, since the job's first round here
+  int fallbacks = 0, updates = 0;
+  int late = 0;  // active workers without a report
+};
+using OnRecord = std::function<void(RoundRecord)>;
+
+struct JobOptions {
+  GateOptions gate;
+  std::uint64_t epoch = 0;
+  int valid_windows = 3;  // how long advice may be used
+};
+
+class Job {
+ public:
+  // `on_record` is called under the job's lock, so it must be quick.
+  Job(std::string name, int size, const JobSettings& settings, std::unique_ptr<ServedJob> served,
+      const JobOptions& options, OnRecord on_record);
+
+  const std::string& name() const { return name_; }
+  int size() const { return size_; }
+
+  // False when a newer process holds the rank.
+  bool Join(const JoinMessage& message, SteadyTime now);
+  void Leave(const WorkerName& worker, SteadyTime now);
+  void Report(const ReportMessage& message, SteadyTime now, Reply reply);
+  // Closes the open round when its deadline has passed or nobody is waited for any more.
+  void Tick(SteadyTime now);
+  void SetPolicy(const PolicySpec& policy);
+  // Answers everybody with kShutDown.
+  void ShutDown();
+
+  int LiveCount(SteadyTime now) const;
+  // Nobody has a lease, and nobody spoke for `seconds`.
+  bool IsAbandoned(SteadyTime now, double seconds) const;
+
+ private:
+  struct Answered {
+    Reply reply;
+    Refusal refusal = Refusal::kNone;
+    Advice advice;
+  };
+  using Answers = std::vector<Answered>;
+
+  // These hold the lock and return what is to be said after it is released.
+  void CloseRound(SteadyTime now, Answers& answers);
+  Decision Decide(const Round& round);
+  Advice AdviceFor(int rank) const;
+
+  const std::string name_;
+  const int size_;
+  const JobOptions options_;
+  const OnRecord on_record_;
+
+  mutable std::mutex mutex_;
+  JobSettings settings_;
+  SteadyTime seen_;  // when anybody last spoke
+  RoundGate gate_;
+  std::unique_ptr<ServedJob> served_;
+  std::map<int, Reply> waiting_;  // by rank
+  Advice last_;                   // of the round closed last, without a batch
+  std::vector<int> last_sizes_;   // empty before the first round
+  std::vector<bool> last_active_;
+  std::vector<int> previous_;
+  double seconds_ = 0;
+  int partial_rounds_ = 0;
+};
+
+}  // namespace dynamix

@@ -1,0 +1,186 @@
+#include "dynamix/rpc/job_table.h"
+
+#include <exception>
+#include <utility>
+
+#include "dynamix/core/features.h"
+
+namespace dynamix {
+namespace {
+
+constexpr auto kTick = std::chrono::milliseconds(10);
+// Records that may wait for a slow disk.
+constexpr std::size_t kMostRecords = 256;
+
+}  // namespace
+
+JobTable::JobTable(const ServiceOptions& options, const PolicySpec& policy)
+    : options_(options),
+      policy_(policy),
+      timer_([this] { RunTimer(); }),
+      clerk_([this] { RunClerk(); }) {}
+
+JobTable::~JobTable() {
+  ShutDown();
+  {
+    const std::lock_guard lock(clerk_mutex_);
+    clerk_stops_ = true;
+  }
+  clerk_wakes_.notify_all();
+  timer_.join();
+  clerk_.join();
+}
+
+void JobTable::Log(LogEvent event) const {
+  if (options_.log) options_.log(event);
+}
+
+Result<Welcome> JobTable::Join(const JoinMessage& message) {
+  if (message.highest_epoch > options_.epoch)
+    return Error{"this arbitrator is stale: its epoch is " + std::to_string(options_.epoch) +
+                 ", the worker has heard " + std::to_string(message.highest_epoch)};
+  if (message.feature_hash != FeatureHash())
+    return Error{"worker and arbitrator measure different features: use the same version of both"};
+  // One lock from finding to entering: else a second worker would take the job for a dead one.
+  const std::lock_guard lock(mutex_);
+  Result<std::shared_ptr<Job>> job = Open(message);
+  if (!job) return Error{job.error()};
+  if (!job.value()->Join(message, std::chrono::steady_clock::now()))
+    return Error{"a newer process holds rank " + std::to_string(message.worker.rank)};
+  return Welcome{options_.epoch, options_.gate.lease_s, options_.gate.round_deadline_s};
+}
+
+Result<std::shared_ptr<Job>> JobTable::Open(const JoinMessage& message) {
+  const std::string& name = message.worker.job;
+  const SteadyTime now = std::chrono::steady_clock::now();
+  if (stopping_) return Error{"the arbitrator is shutting down"};
+  const auto found = jobs_.find(name);
+  if (found != jobs_.end()) {
+    const bool live = found->second->LiveCount(now) > 0;
+    // Nobody is left and somebody starts from the beginning: another run of that name.
+    const bool fresh = !live && message.next_window == 0;
+    if (found->second->size() == message.size && !fresh) return found->second;
+    if (live)
+      return Error{"size = " + std::to_string(message.size) + " is not allowed: job " + name +
+                   " runs with " + std::to_string(found->second->size()) + " workers"};
+    jobs_.erase(found);
+  }
+  if (message.size > options_.max_workers)
+    return Error{"size = " + std::to_string(message.size) + " is not allowed: at most " +
+                 std::to_string(options_.max_workers) + " workers"};
+  if (static_cast<int>(jobs_.size()) >= options_.max_jobs)
+    return Error{"no room for another job: " + std::to_string(options_.max_jobs) + " are open"};
+  try {
+    ServedJobOptions own =
+        options_.job_options ? options_.job_options(name, message.size) : ServedJobOptions{};
+    auto served = std::make_unique<ServedJob>(policy_, std::move(own));
+    const JobOptions job_options{options_.gate, options_.epoch, options_.valid_windows};
+    auto job = std::make_shared<Job>(name, message.size, message.settings, std::move(served),
+                                     job_options, [this](RoundRecord r) { Keep(std::move(r)); });
+    Log({.event = "job_opened",
+         .job = name,
+         .detail = std::to_string(message.size) + " workers, policy " + policy_.name});
+    return jobs_[name] = std::move(job);
+  } catch (const std::exception& error) {
+    return Error{"job " + name + " cannot be opened: " + error.what()};
+  }
+}
+
+std::shared_ptr<Job> JobTable::Find(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = jobs_.find(name);
+  return found == jobs_.end() ? nullptr : found->second;
+}
+
+void JobTable::SetPolicy(const PolicySpec& policy) {
+  const std::lock_guard lock(mutex_);
+  policy_ = policy;
+  for (const auto& [name, job] : jobs_) job->SetPolicy(policy);
+}
+
+void JobTable::ShutDown() {
+  std::map<std::string, std::shared_ptr<Job>> jobs;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    jobs = jobs_;
+  }
+  timer_wakes_.notify_all();
+  for (const auto& [name, job] : jobs) job->ShutDown();
+}
+
+void JobTable::Keep(RoundRecord record) {
+  ++rounds_;
+  late_ += record.late;
+  const std::lock_guard lock(clerk_mutex_);
+  if (records_.size() >= kMostRecords) {
+    records_.pop_front();
+    ++dropped_;
+  }
+  records_.push_back(std::move(record));
+  clerk_wakes_.notify_one();
+}
+
+void JobTable::RunTimer() {
+  std::unique_lock lock(mutex_);
+  while (!timer_wakes_.wait_for(lock, kTick, [this] { return stopping_; })) {
+    const SteadyTime now = std::chrono::steady_clock::now();
+    std::vector<std::shared_ptr<Job>> jobs;
+    for (auto entry = jobs_.begin(); entry != jobs_.end();) {
+      if (entry->second->IsAbandoned(now, options_.job_memory_s)) {
+        Log({.event = "job_forgotten", .job = entry->first});
+        entry = jobs_.erase(entry);
+      } else {
+        jobs.push_back((entry++)->second);
+      }
+    }
+    lock.unlock();
+    for (const auto& job : jobs) job->Tick(now);
+    jobs.clear();
+    lock.lock();
+  }
+}
+
+void JobTable::RunClerk() {
+  std::unique_lock lock(clerk_mutex_);
+  while (true) {
+    clerk_wakes_.wait(lock, [this] { return clerk_stops_ || !records_.empty(); });
+    if (records_.empty()) return;
+    const RoundRecord record = std::move(records_.front());
+    records_.pop_front();
+    lock.unlock();
+    const Decision& decision = record.decision;
+    if (!decision.failure.empty())
+      Log({LogEvent::Level::kWarning, "policy_failed", record.job, -1, decision.failure});
+    if (int& told = fallbacks_[record.job]; told < record.fallbacks) {
+      told = record.fallbacks;
+      Log({LogEvent::Level::kWarning, "fallback", record.job, -1,
+           "the job is slower than before advice: last good batches are in force (" +
+               std::to_string(told) + " so far)"});
+    }
+    if (int& told = updates_[record.job]; told < record.updates) {
+      told = record.updates;
+      Log({.event = "learned", .job = record.job, .detail = "update " + std::to_string(told)});
+    }
+    if (options_.on_round) {
+      try {
+        options_.on_round(record);
+      } catch (const std::exception& error) {
+        ++dropped_;
+        Log({LogEvent::Level::kWarning, "record_lost", record.job, -1, error.what()});
+      }
+    }
+    lock.lock();
+  }
+}
+
+ServiceCounts JobTable::counts() const {
+  ServiceCounts counts{reports_, rounds_, refused_, late_, dropped_, 0, 0};
+  const SteadyTime now = std::chrono::steady_clock::now();
+  const std::lock_guard lock(mutex_);
+  counts.jobs = static_cast<int>(jobs_.size());
+  for (const auto& [name, job] : jobs_) counts.workers += job->LiveCount(now);
+  return counts;
+}
+
+}  // namespace dynamix

@@ -1,0 +1,62 @@
+// JobTable: the jobs of a service, the thread that closes overdue rounds and forgets abandoned
+// jobs, and the clerk that hands records on, so that a slow disk never delays advice.
+//
+// Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "dynamix/rpc/job.h"
+#include "dynamix/rpc/service.h"
+
+namespace dynamix {
+
+class JobTable {
+ public:
+  JobTable(const ServiceOptions& options, const PolicySpec& policy);
+  ~JobTable();
+
+  // Enters the worker, opening its job when there is none. An Error says why not.
+  Result<Welcome> Join(const JoinMessage& message);
+  // Null when there is no such job. Shared, because a job may be forgotten while it is asked.
+  std::shared_ptr<Job> Find(const std::string& name) const;
+  void SetPolicy(const PolicySpec& policy);
+  // Answers whoever waits; nobody is let in any more.
+  void ShutDown();
+
+  void Log(LogEvent event) const;
+  ServiceCounts counts() const;
+  void CountReport() { ++reports_; }
+  void CountRefusal() { ++refused_; }
+
+ private:
+  // With the lock held.
+  Result<std::shared_ptr<Job>> Open(const JoinMessage& message);
+  void Keep(RoundRecord record);
+  void RunTimer();
+  void RunClerk();
+
+  const ServiceOptions options_;
+  mutable std::mutex mutex_;  // of the table, not of its jobs
+  PolicySpec policy_;
+  std::map<std::string, std::shared_ptr<Job>> jobs_;
+  bool stopping_ = false;
+
+  std::mutex clerk_mutex_;
+  std::condition_variable clerk_wakes_, timer_wakes_;
+  std::deque<RoundRecord> records_;
+  std::map<std::string, int> fallbacks_, updates_;  // last told of each job
+  bool clerk_stops_ = false;
+
+  std::atomic<std::int64_t> reports_ = 0, rounds_ = 0, refused_ = 0, late_ = 0, dropped_ = 0;
+  std::thread timer_, clerk_;
+};
+
+}  // namespace dynamix

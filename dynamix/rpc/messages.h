@@ -1,0 +1,74 @@
+// What travels between a worker and the arbitrator, as plain values; arbitrator.proto is the wire.
+//
+// Reading checks everything that is not a measurement (names, ranks, bounds, batches) and refuses
+// with a sentence; measurements pass as they are, because every reader of a Report treats what is
+// not finite as missing. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "dynamix/core/result.h"
+#include "dynamix/core/round.h"
+
+namespace dynamix {
+
+inline constexpr int kMaxWorkers = 4096;  // of one job
+
+// One worker process of a job.
+struct WorkerName {
+  std::string job;                // 1 to 128 characters of [A-Za-z0-9._-]
+  int rank = 0;                   // [0, kMaxWorkers)
+  std::uint64_t incarnation = 0;  // a restarted worker has a greater one
+};
+
+// What the job was configured with; rounds repeat it (round.h).
+struct JobSettings {
+  LearningRateRule rule = LearningRateRule::kNone;
+  double base_learning_rate = kMissing;
+  double base_batch = kMissing;
+  double target_accuracy = kMissing;
+};
+
+struct JoinMessage {
+  WorkerName worker;
+  int size = 1;  // (rank, kMaxWorkers]
+  std::uint64_t feature_hash = 0;
+  std::int64_t next_window = 0;     // >= 0
+  std::uint64_t highest_epoch = 0;  // heard so far; 0: none
+  JobSettings settings;
+};
+
+struct Welcome {
+  std::uint64_t epoch = 0;
+  double lease_s = 0, round_deadline_s = 0;
+};
+
+struct ReportMessage {
+  WorkerName worker;
+  std::uint64_t highest_epoch = 0;
+  std::int64_t window = 0;
+  RoundEntry entry;  // with its report
+};
+
+struct Advice {
+  std::uint64_t epoch = 0;
+  std::int64_t window = 0;
+  std::optional<int> batch;  // empty: keep the batch
+  int valid_windows = 0;
+  bool fallback = false;  // the guard's, not the policy's
+  std::string policy;
+};
+
+// Empty when `name` can be a job's name, else what is wrong with it.
+std::string CheckJobName(std::string_view name);
+
+// Whole messages as bytes. Parsing believes nothing: anything malformed is an Error.
+std::string EncodeReport(const ReportMessage& message);
+Result<ReportMessage> ParseReport(std::string_view bytes);
+std::string EncodeAdvice(const Advice& advice);
+Result<Advice> ParseAdvice(std::string_view bytes);
+
+}  // namespace dynamix

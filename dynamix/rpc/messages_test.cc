@@ -1,0 +1,136 @@
+#include "dynamix/rpc/messages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dynamix/core/rng.h"
+#include "dynamix/rpc/security.h"
+
+namespace dynamix {
+namespace {
+
+using testing::HasSubstr;
+
+ReportMessage Message() {
+  ReportMessage message;
+  message.worker = {"vision-7", 3, 99};
+  message.highest_epoch = 12;
+  message.window = 5;
+  message.entry.bounds = {.min = 4, .max = 64, .granularity = 4, .dead_band = 0.1};
+  message.entry.start_batch = 16;
+  message.entry.batch = 32;
+  Report& report = message.entry.report.emplace();
+  report.iterations = 20;
+  report.iteration_ms = 12.5;
+  report.network.tier = NetworkTier::kEbpf;
+  report.network.delivery_mbps = 930;
+  report.host.cpu_use = 0.5;
+  report.training.loss = 1.25;
+  return message;
+}
+
+TEST(MessagesTest, AReportArrivesAsItWasSent) {
+  const Result<ReportMessage> back = ParseReport(EncodeReport(Message()));
+  ASSERT_TRUE(back.ok()) << back.error();
+  const ReportMessage& message = back.value();
+  EXPECT_EQ(message.worker.job, "vision-7");
+  EXPECT_EQ(message.worker.rank, 3);
+  EXPECT_EQ(message.worker.incarnation, 99u);
+  EXPECT_EQ(message.highest_epoch, 12u);
+  EXPECT_EQ(message.entry.bounds.granularity, 4);
+  EXPECT_EQ(message.entry.batch, 32);
+  const Report& report = *message.entry.report;
+  EXPECT_EQ(report.window, 5);
+  EXPECT_EQ(report.rank, 3);
+  EXPECT_EQ(report.iteration_ms, 12.5);
+  EXPECT_TRUE(IsMissing(report.compute_ms)) << "what was not measured is missing, not 0";
+  EXPECT_EQ(report.network.tier, NetworkTier::kEbpf);
+  EXPECT_EQ(report.network.delivery_mbps, 930);
+  EXPECT_EQ(report.host.cpu_use, 0.5);
+  EXPECT_EQ(report.training.loss, 1.25);
+}
+
+TEST(MessagesTest, RefusesWhatCannotBe) {
+  const auto error = [](auto change) {
+    ReportMessage message = Message();
+    change(message);
+    const Result<ReportMessage> back = ParseReport(EncodeReport(message));
+    return back.ok() ? std::string() : back.error();
+  };
+  EXPECT_THAT(error([](ReportMessage& m) { m.worker.job = "../../etc"; }), HasSubstr("worker.job"));
+  EXPECT_THAT(error([](ReportMessage& m) { m.worker.job = ""; }), HasSubstr("worker.job"));
+  EXPECT_THAT(error([](ReportMessage& m) { m.worker.rank = -1; }), HasSubstr("worker.rank = -1"));
+  EXPECT_THAT(error([](ReportMessage& m) { m.window = -4; }), HasSubstr("window = -4"));
+  EXPECT_THAT(error([](ReportMessage& m) { m.entry.batch = 0; }), HasSubstr("batch = 0"));
+  EXPECT_THAT(error([](ReportMessage& m) { m.entry.bounds.max = 1 << 30; }),
+              HasSubstr("bounds.max"));
+  EXPECT_THAT(error([](ReportMessage& m) { m.entry.bounds.dead_band = kMissing; }),
+              HasSubstr("dead_band"));
+  EXPECT_THAT(error([](ReportMessage& m) { m.entry.report->iterations = 0; }),
+              HasSubstr("iterations = 0"));
+}
+
+TEST(MessagesTest, HostileMeasurementsAreNotAnError) {
+  ReportMessage message = Message();
+  message.entry.report->compute_ms = -1e308;
+  message.entry.report->training.loss = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(ParseReport(EncodeReport(message)).ok());
+}
+
+TEST(MessagesTest, AdviceOutOfRangeIsRefused) {
+  Advice advice{.epoch = 3, .window = 9, .batch = 48, .valid_windows = 2, .policy = "goodput"};
+  const Result<Advice> back = ParseAdvice(EncodeAdvice(advice));
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(back.value().batch, 48);
+  EXPECT_EQ(back.value().policy, "goodput");
+  for (const int batch : {0, -1, 1 << 30}) {
+    advice.batch = batch;
+    EXPECT_FALSE(ParseAdvice(EncodeAdvice(advice)).ok()) << batch;
+  }
+  advice.batch.reset();
+  EXPECT_FALSE(ParseAdvice(EncodeAdvice(advice)).value().batch.has_value());
+}
+
+TEST(MessagesTest, AnyBytesAreParsedOrRefused) {
+  Rng rng(5);
+  const std::string good = EncodeReport(Message());
+  for (int i = 0; i < 20000; ++i) {
+    std::string bytes = good;
+    for (std::uint64_t flips = 1 + rng.Below(8); flips > 0; --flips)
+      bytes[rng.Below(bytes.size())] = static_cast<char>(rng.Next());
+    bytes.resize(rng.Below(bytes.size() + 1));
+    const Result<ReportMessage> back = ParseReport(bytes);
+    if (!back.ok()) continue;
+    EXPECT_GE(back.value().entry.batch, 1);
+    EXPECT_LE(back.value().entry.bounds.lowest(), back.value().entry.bounds.highest());
+  }
+}
+
+TEST(SecurityTest, LoopbackIsWhatOnlyThisMachineReaches) {
+  for (const char* inside :
+       {"127.0.0.1:0", "127.8.8.8:1", "localhost:7040", "[::1]:7040", "unix:/run/dynamix"})
+    EXPECT_TRUE(IsLoopback(inside)) << inside;
+  for (const char* outside : {"0.0.0.0:7040", "10.0.0.1:7040", "[::]:7040", "host:7040",
+                              "127.evil.example.org:7040", "127.0.0.1.example.org:1", ":7040"})
+    EXPECT_FALSE(IsLoopback(outside)) << outside;
+}
+
+TEST(SecurityTest, ACertificateSpeaksForItsOwnJobOnly) {
+  const std::vector<std::string> names = {"host.example", "dynamix://job/a/rank/2"};
+  EXPECT_TRUE(MaySpeakAs(names, {"a", 2, 0}));
+  EXPECT_FALSE(MaySpeakAs(names, {"a", 3, 0}));
+  EXPECT_FALSE(MaySpeakAs(names, {"b", 2, 0}));
+  EXPECT_TRUE(MaySpeakAs({"dynamix://job/a/rank/*"}, {"a", 3, 0}));
+  EXPECT_FALSE(MaySpeakAs({}, {"a", 3, 0}));
+  EXPECT_FALSE(MayAdminister(names));
+  EXPECT_TRUE(MayAdminister({"dynamix://admin"}));
+}
+
+TEST(SecurityTest, TokensAreComparedWhole) {
+  EXPECT_TRUE(SameToken("secret", "secret"));
+  for (const char* wrong : {"", "s", "secre", "secrets", "secretsecret", "Secret"})
+    EXPECT_FALSE(SameToken(wrong, "secret")) << wrong;
+}
+
+}  // namespace
+}  // namespace dynamix

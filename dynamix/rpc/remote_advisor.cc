@@ -1,0 +1,52 @@
+#include "dynamix/rpc/remote_advisor.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "dynamix/core/input_error.h"
+#include "dynamix/rpc/courier.h"
+
+namespace dynamix {
+
+void RemoteAdvisorOptions::Validate() const {
+  if (addresses.empty())
+    throw InputError::OutOfRange("advisor", addresses, "HOST:PORT[,HOST:PORT...]");
+  if (const std::string wrong = CheckJobName(job); !wrong.empty())
+    throw InputError::OutOfRange("job", job, wrong);
+  RequireInRange("size", size, 1, kMaxWorkers);
+  RequireInRange("rank", rank, 0, size - 1);
+  RequireInRange("timeout_s", timeout_s, 0.01, 600.0);
+  RequireInRange("patience_s", patience_s, 0.0, 600.0);
+  RequireInRange("max_factor", max_factor, 1.0, 1e6);
+  RequireInRange("breaker_failures", breaker_failures, 1, 1000);
+  RequireInRange("breaker_s", breaker_s, 0.01, 600.0);
+}
+
+RemoteAdvisor::RemoteAdvisor(const RemoteAdvisorOptions& options) {
+  options.Validate();
+  courier_ = std::make_unique<Courier>(options);
+}
+
+RemoteAdvisor::~RemoteAdvisor() = default;
+
+Status RemoteAdvisor::Submit(std::int64_t index, const RoundEntry& entry) {
+  courier_->Submit(index, entry);
+  return Nothing{};
+}
+
+Answer RemoteAdvisor::Poll() { return courier_->Poll(); }
+
+RemoteAdvisorCounts RemoteAdvisor::counts() const { return courier_->counts(); }
+
+int StepLimit::Apply(int advised, int batch, const BatchBounds& bounds) {
+  const int direction = (advised > batch) - (advised < batch);
+  if (direction != 0) {
+    swings_ = direction == -direction_ ? swings_ + 1 : 0;
+    direction_ = direction;
+  }
+  const double allowed = std::pow(max_factor_, 1.0 / (1 + swings_));
+  const double wanted = std::clamp<double>(advised, batch / allowed, batch * allowed);
+  return ClampBatch(wanted, batch, bounds);
+}
+
+}  // namespace dynamix

@@ -1,0 +1,128 @@
+#include "dynamix/rpc/round_gate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "dynamix/core/check.h"
+#include "dynamix/core/input_error.h"
+
+namespace dynamix {
+namespace {
+
+SteadyTime After(SteadyTime now, double seconds) {
+  return now +
+         std::chrono::duration_cast<SteadyTime::duration>(std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
+void GateOptions::Validate() const {
+  RequireInRange("lease_s", lease_s, 0.1, 3600.0);
+  RequireInRange("round_deadline_s", round_deadline_s, 0.001, std::min(600.0, lease_s));
+}
+
+RoundGate::RoundGate(int size, const GateOptions& options) : options_(options), workers_(size) {
+  for (Slot& slot : workers_) {
+    slot.entry.start_batch = slot.entry.batch = slot.entry.bounds.min;
+    slot.entry.active = false;
+  }
+}
+
+bool RoundGate::Join(int rank, std::uint64_t incarnation, std::int64_t next_window,
+                     SteadyTime now) {
+  Slot& slot = workers_[rank];
+  if (slot.joined && incarnation != slot.incarnation) {
+    if (incarnation < slot.incarnation && IsLive(rank, now)) return false;
+    slot.reported = false;  // what the process before it said is void
+  }
+  const bool fresh = !slot.joined || incarnation != slot.incarnation;
+  if (fresh && next_window <= closed_) {
+    closed_ = next_window - 1;
+    if (open_ && *open_ > next_window) {
+      open_.reset();
+      for (Slot& other : workers_) other.reported = false;
+    }
+  }
+  slot.joined = true;
+  slot.expected = false;
+  slot.incarnation = incarnation;
+  slot.lease = After(now, options_.lease_s);
+  return true;
+}
+
+void RoundGate::Leave(int rank, std::uint64_t incarnation) {
+  Slot& slot = workers_[rank];
+  if (!slot.joined || slot.incarnation != incarnation) return;
+  slot.joined = slot.reported = false;
+}
+
+bool RoundGate::IsLive(int rank, SteadyTime now) const {
+  return workers_[rank].joined && now < workers_[rank].lease;
+}
+
+int RoundGate::LiveCount(SteadyTime now) const {
+  int live = 0;
+  for (int rank = 0; rank < size(); ++rank) live += IsLive(rank, now) ? 1 : 0;
+  return live;
+}
+
+bool RoundGate::AllHeard() const {
+  return std::all_of(workers_.begin(), workers_.end(), [](const Slot& slot) { return slot.heard; });
+}
+
+RoundGate::Arrival RoundGate::Add(int rank, std::uint64_t incarnation, std::int64_t window,
+                                  const RoundEntry& entry, SteadyTime now) {
+  DYNAMIX_CHECK(!MustClose(window), "close the earlier round first");
+  Slot& slot = workers_[rank];
+  if (!slot.joined) return Arrival::kUnknown;
+  if (slot.incarnation != incarnation) return Arrival::kReplaced;
+  slot.lease = After(now, options_.lease_s);
+  if (window == closed_) return Arrival::kAnswered;
+  if (window < closed_ || (open_ && window < *open_)) return Arrival::kStale;
+  if (!open_) {
+    open_ = window;
+    deadline_ = After(now, options_.round_deadline_s);
+  }
+  slot.reported = slot.heard = true;
+  slot.entry = entry;
+  return Arrival::kWaits;
+}
+
+bool RoundGate::Complete(SteadyTime now) const {
+  if (!open_) return false;
+  if (now >= deadline_) return true;
+  for (int rank = 0; rank < size(); ++rank) {
+    const Slot& slot = workers_[rank];
+    if (!slot.reported && (slot.expected || IsLive(rank, now))) return false;
+  }
+  return true;
+}
+
+Round RoundGate::Close(const JobSettings& settings, SteadyTime now) {
+  DYNAMIX_CHECK(open_.has_value(), "an open round");
+  Round round;
+  round.index = *open_;
+  round.rule = settings.rule;
+  round.base_learning_rate = settings.base_learning_rate;
+  round.base_batch = settings.base_batch;
+  round.target_accuracy = settings.target_accuracy;
+  double seconds = 0;
+  for (int rank = 0; rank < size(); ++rank) {
+    Slot& slot = workers_[rank];
+    RoundEntry& entry = round.entries.emplace_back(slot.entry);
+    entry.active = slot.reported || (slot.heard && IsLive(rank, now));
+    if (slot.reported) {
+      const double own = 1e-3 * entry.report->iteration_ms * entry.report->iterations;
+      if (std::isfinite(own)) seconds = std::max(seconds, own);
+    } else {
+      entry.report.reset();
+    }
+    slot.reported = slot.expected = false;
+  }
+  round.seconds = std::clamp(seconds, 1e-6, 1e6);
+  closed_ = round.index;
+  open_.reset();
+  return round;
+}
+
+}  // namespace dynamix

@@ -1,0 +1,133 @@
+#include "dynamix/rpc/round_gate.h"
+
+#include <gtest/gtest.h>
+
+namespace dynamix {
+namespace {
+
+using Arrival = RoundGate::Arrival;
+
+SteadyTime At(double seconds) {
+  return SteadyTime{} + std::chrono::milliseconds(static_cast<int>(1000 + 1000 * seconds));
+}
+
+RoundEntry Entry(int batch) {
+  RoundEntry entry{.bounds = {.min = 1, .max = 100}, .start_batch = batch, .batch = batch};
+  Report& report = entry.report.emplace();
+  report.iterations = 10;
+  report.iteration_ms = 50;
+  return entry;
+}
+
+class RoundGateTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (int rank = 0; rank < 3; ++rank) ASSERT_TRUE(gate_.Join(rank, 7, 0, At(0)));
+  }
+  // Everybody reports `window`.
+  Round Whole(std::int64_t window, double when) {
+    for (int rank = 0; rank < 3; ++rank) gate_.Add(rank, 7, window, Entry(8), At(when));
+    EXPECT_TRUE(gate_.Complete(At(when)));
+    return gate_.Close({}, At(when));
+  }
+
+  RoundGate gate_{3, {.lease_s = 10, .round_deadline_s = 1}};
+};
+
+TEST_F(RoundGateTest, ClosesWhenEverybodyReported) {
+  EXPECT_EQ(gate_.Add(0, 7, 0, Entry(8), At(0)), Arrival::kWaits);
+  EXPECT_EQ(gate_.Add(1, 7, 0, Entry(9), At(0)), Arrival::kWaits);
+  EXPECT_FALSE(gate_.Complete(At(0.5)));
+  EXPECT_EQ(gate_.Add(2, 7, 0, Entry(10), At(0.5)), Arrival::kWaits);
+  ASSERT_TRUE(gate_.Complete(At(0.5)));
+  const Round round = gate_.Close({.base_batch = 24}, At(0.5));
+  EXPECT_EQ(round.index, 0);
+  EXPECT_EQ(round.GlobalBatch(), 27);
+  EXPECT_DOUBLE_EQ(round.seconds, 0.5);
+  EXPECT_EQ(round.base_batch, 24);
+}
+
+TEST_F(RoundGateTest, MasksALateWorkerAfterTheDeadline) {
+  Whole(0, 0);
+  gate_.Add(0, 7, 1, Entry(8), At(1));
+  gate_.Add(2, 7, 1, Entry(8), At(1));
+  EXPECT_FALSE(gate_.Complete(At(1.9)));
+  ASSERT_TRUE(gate_.Complete(At(2)));
+  const Round round = gate_.Close({}, At(2));
+  EXPECT_TRUE(round.entries[1].active);
+  EXPECT_FALSE(round.entries[1].report.has_value());
+  EXPECT_EQ(round.entries[1].batch, 8);
+  EXPECT_EQ(gate_.Add(1, 7, 1, Entry(8), At(2.1)), Arrival::kAnswered);
+}
+
+TEST_F(RoundGateTest, DoesNotWaitForAWorkerWhoseLeaseEnded) {
+  Whole(0, 0);
+  gate_.Join(0, 7, 1, At(9));  // renewals
+  gate_.Join(1, 7, 1, At(9));
+  gate_.Add(0, 7, 1, Entry(8), At(11));
+  gate_.Add(1, 7, 1, Entry(8), At(11));
+  ASSERT_TRUE(gate_.Complete(At(11)));
+  const Round round = gate_.Close({}, At(11));
+  EXPECT_EQ(round.ActiveCount(), 2);
+  EXPECT_FALSE(round.entries[2].active);
+}
+
+TEST_F(RoundGateTest, DoesNotWaitForAWorkerThatLeft) {
+  Whole(0, 0);
+  gate_.Add(0, 7, 1, Entry(8), At(1));
+  gate_.Add(1, 7, 1, Entry(8), At(1));
+  gate_.Leave(2, 6);  // of an older process: nothing
+  EXPECT_FALSE(gate_.Complete(At(1)));
+  gate_.Leave(2, 7);
+  EXPECT_TRUE(gate_.Complete(At(1)));
+  EXPECT_EQ(gate_.Add(2, 7, 1, Entry(8), At(1)), Arrival::kUnknown);
+}
+
+TEST_F(RoundGateTest, ARestartedWorkerReplacesItsOldProcess) {
+  Whole(0, 0);
+  EXPECT_TRUE(gate_.Join(1, 8, 1, At(1)));
+  EXPECT_EQ(gate_.Add(1, 7, 1, Entry(8), At(1)), Arrival::kReplaced);
+  EXPECT_FALSE(gate_.Join(1, 7, 1, At(1))) << "the old process cannot take the rank back";
+  EXPECT_EQ(gate_.Add(1, 8, 1, Entry(8), At(1)), Arrival::kWaits);
+  EXPECT_TRUE(gate_.Join(1, 3, 1, At(20))) << "after its lease any process may have it";
+}
+
+TEST_F(RoundGateTest, AnswersReplaysAndIgnoresOldWindows) {
+  Whole(4, 0);
+  EXPECT_EQ(gate_.Add(0, 7, 4, Entry(8), At(1)), Arrival::kAnswered);
+  EXPECT_EQ(gate_.Add(0, 7, 3, Entry(8), At(1)), Arrival::kStale);
+  gate_.Add(0, 7, 6, Entry(8), At(1));
+  EXPECT_EQ(gate_.Add(1, 7, 5, Entry(8), At(1)), Arrival::kStale) << "reordered";
+}
+
+TEST_F(RoundGateTest, ALaterWindowClosesTheOpenRound) {
+  gate_.Add(0, 7, 0, Entry(8), At(0));
+  EXPECT_FALSE(gate_.MustClose(0));
+  ASSERT_TRUE(gate_.MustClose(1));
+  EXPECT_EQ(gate_.Close({}, At(0)).index, 0);
+  EXPECT_EQ(gate_.Add(1, 7, 1, Entry(8), At(0)), Arrival::kWaits);
+}
+
+TEST_F(RoundGateTest, AJobThatGoesBackToACheckpointGoesOn) {
+  Whole(20, 0);
+  EXPECT_EQ(gate_.Add(0, 7, 10, Entry(8), At(1)), Arrival::kStale);
+  for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(gate_.Join(rank, 9, 10, At(2)));
+  for (int rank = 0; rank < 3; ++rank)
+    EXPECT_EQ(gate_.Add(rank, 9, 10, Entry(8), At(2)), Arrival::kWaits);
+  EXPECT_EQ(gate_.Close({}, At(2)).index, 10);
+}
+
+TEST_F(RoundGateTest, HostileTimesGiveALegalRound) {
+  RoundEntry entry = Entry(8);
+  entry.report->iteration_ms = -1e300;
+  gate_.Add(0, 7, 0, entry, At(0));
+  entry.report->iteration_ms = kMissing;
+  gate_.Add(1, 7, 0, entry, At(0));
+  const Round round = gate_.Close({}, At(5));
+  EXPECT_GT(round.seconds, 0);
+  EXPECT_TRUE(std::isfinite(round.seconds));
+  EXPECT_FALSE(round.entries[2].active) << "never heard";
+}
+
+}  // namespace
+}  // namespace dynamix

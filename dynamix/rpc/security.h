@@ -1,0 +1,34 @@
+// Who may speak to whom: certificates, tokens, addresses. Plain values and pure functions.
+//
+// A worker's certificate carries its identity as a URI in the subject's alternative names:
+//   dynamix://job/JOB/rank/RANK   that rank of that job
+//   dynamix://job/JOB/rank/*      any rank of that job
+//   dynamix://admin               may swap policies
+// scripts/make-certs makes them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dynamix/rpc/messages.h"
+
+namespace dynamix {
+
+// PEM texts. All three, or none.
+struct TlsFiles {
+  std::string authority, certificate, key;
+  bool empty() const { return authority.empty() && certificate.empty() && key.empty(); }
+};
+
+// True when only this machine can reach `address` (HOST:PORT, [V6]:PORT or unix:PATH).
+bool IsLoopback(std::string_view address);
+
+// Do these names of a certificate allow to speak as `worker`, or as an administrator?
+bool MaySpeakAs(const std::vector<std::string>& names, const WorkerName& worker);
+bool MayAdminister(const std::vector<std::string>& names);
+
+// Same text; takes the same time wherever they differ.
+bool SameToken(std::string_view given, std::string_view wanted);
+
+}  // namespace dynamix

@@ -1,0 +1,272 @@
+#include "dynamix/rpc/service.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
+
+#include <utility>
+
+#include "dynamix/core/input_error.h"
+#include "dynamix/rpc/arbitrator.grpc.pb.h"
+#include "dynamix/rpc/job_table.h"
+#include "dynamix/rpc/wire.h"
+
+namespace dynamix {
+namespace {
+
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+using grpc::StatusCode;
+
+// Names in the peer's certificate; empty without TLS.
+std::vector<std::string> PeerNames(const CallbackServerContext& context) {
+  std::vector<std::string> names;
+  for (const auto& name :
+       context.auth_context()->FindPropertyValues("x509_subject_alternative_name"))
+    names.emplace_back(name.data(), name.size());
+  return names;
+}
+
+std::string_view GivenToken(const CallbackServerContext& context) {
+  constexpr std::string_view kScheme = "Bearer ";
+  const auto found = context.client_metadata().find("authorization");
+  if (found == context.client_metadata().end()) return {};
+  const std::string_view value(found->second.data(), found->second.size());
+  return value.starts_with(kScheme) ? value.substr(kScheme.size()) : std::string_view{};
+}
+
+grpc::Status StatusOf(Refusal refusal) {
+  switch (refusal) {
+    case Refusal::kNone:
+      return grpc::Status::OK;
+    case Refusal::kUnknown:
+      return {StatusCode::NOT_FOUND, "join first"};
+    case Refusal::kReplaced:
+      return {StatusCode::FAILED_PRECONDITION, "another process has this rank"};
+    case Refusal::kSuperseded:
+      return {StatusCode::ABORTED, "the same worker asked again"};
+    case Refusal::kShutDown:
+      break;
+  }
+  return {StatusCode::UNAVAILABLE, "the arbitrator is shutting down"};
+}
+
+// The methods: check who asks and what, hand over to the table.
+class Methods final : public v1::Arbitrator::CallbackService {
+ public:
+  // Both are borrowed: the implementation owns them and outlives the server.
+  Methods(const ServiceOptions& options, JobTable& table) : options_(options), table_(table) {}
+
+  ServerUnaryReactor* Join(CallbackServerContext* context, const v1::JoinRequest* request,
+                           v1::JoinResponse* response) override {
+    return Answer(context, [&]() -> grpc::Status {
+      const Result<JoinMessage> message = Read(*request);
+      if (!message) return {StatusCode::INVALID_ARGUMENT, message.error()};
+      if (grpc::Status allowed = Allow(*context, message.value().worker); !allowed.ok())
+        return allowed;
+      const Result<Welcome> welcome = table_.Join(message.value());
+      if (!welcome) return {StatusCode::FAILED_PRECONDITION, welcome.error()};
+      Write(welcome.value(), *response);
+      return grpc::Status::OK;
+    });
+  }
+
+  ServerUnaryReactor* Report(CallbackServerContext* context, const v1::ReportRequest* request,
+                             v1::Advice* response) override {
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    const auto refuse = [&](StatusCode code, const std::string& why) {
+      return Finish(*context, reactor, {code, why});
+    };
+    const Result<ReportMessage> message = Read(*request);
+    if (!message) return refuse(StatusCode::INVALID_ARGUMENT, message.error());
+    if (grpc::Status allowed = Allow(*context, message.value().worker); !allowed.ok())
+      return refuse(allowed.error_code(), allowed.error_message());
+    if (message.value().highest_epoch > options_.epoch)
+      return refuse(StatusCode::FAILED_PRECONDITION, "this arbitrator is stale");
+    const std::shared_ptr<Job> job = table_.Find(message.value().worker.job);
+    if (job == nullptr || message.value().worker.rank >= job->size())
+      return Finish(*context, reactor, StatusOf(Refusal::kUnknown));
+    table_.CountReport();
+    // `response` lives until the reactor is finished, which happens in the reply and only there.
+    job->Report(message.value(), std::chrono::steady_clock::now(),
+                [reactor, response](Refusal refusal, const Advice& advice) {
+                  if (refusal == Refusal::kNone) Write(advice, *response);
+                  reactor->Finish(StatusOf(refusal));
+                });
+    return reactor;
+  }
+
+  ServerUnaryReactor* Leave(CallbackServerContext* context, const v1::LeaveRequest* request,
+                            v1::LeaveResponse*) override {
+    return Answer(context, [&]() -> grpc::Status {
+      const Result<WorkerName> worker = Read(request->worker());
+      if (!worker) return {StatusCode::INVALID_ARGUMENT, worker.error()};
+      if (grpc::Status allowed = Allow(*context, worker.value()); !allowed.ok()) return allowed;
+      const std::shared_ptr<Job> job = table_.Find(worker.value().job);
+      if (job && worker.value().rank < job->size())
+        job->Leave(worker.value(), std::chrono::steady_clock::now());
+      return grpc::Status::OK;
+    });
+  }
+
+  ServerUnaryReactor* SetPolicy(CallbackServerContext* context, const v1::SetPolicyRequest* request,
+                                v1::SetPolicyResponse* response) override {
+    return Answer(context, [&]() -> grpc::Status {
+      if (grpc::Status allowed = AllowToken(*context); !allowed.ok()) return allowed;
+      if (!options_.tls.empty() && !MayAdminister(PeerNames(*context)))
+        return {StatusCode::PERMISSION_DENIED, "the certificate is not an administrator's"};
+      // A path from the network would let a caller probe this machine's files.
+      if (!options_.find_policy || request->policy().find('/') != std::string::npos)
+        return {StatusCode::INVALID_ARGUMENT, "policy: expected the name of a rule or policy"};
+      try {
+        const PolicySpec policy = options_.find_policy(request->policy());
+        table_.SetPolicy(policy);
+        table_.Log({.event = "policy_swapped", .detail = policy.name});
+        response->set_policy(policy.name);
+      } catch (const InputError& error) {
+        return {StatusCode::INVALID_ARGUMENT, error.what()};
+      }
+      return grpc::Status::OK;
+    });
+  }
+
+ private:
+  template <typename Work>
+  ServerUnaryReactor* Answer(CallbackServerContext* context, Work work) {
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    grpc::Status status;
+    try {
+      status = work();
+    } catch (const std::exception& error) {
+      status = {StatusCode::INTERNAL, error.what()};
+    }
+    return Finish(*context, reactor, status);
+  }
+
+  ServerUnaryReactor* Finish(const CallbackServerContext& context, ServerUnaryReactor* reactor,
+                             const grpc::Status& status) {
+    if (!status.ok() && status.error_code() != StatusCode::NOT_FOUND) {
+      table_.CountRefusal();
+      table_.Log({LogEvent::Level::kWarning, "refused", "", -1,
+                  context.peer() + ": " + status.error_message()});
+    }
+    reactor->Finish(status);
+    return reactor;
+  }
+
+  grpc::Status AllowToken(const CallbackServerContext& context) const {
+    if (options_.token.empty() || SameToken(GivenToken(context), options_.token))
+      return grpc::Status::OK;
+    return {StatusCode::UNAUTHENTICATED, "the token is missing or wrong"};
+  }
+
+  grpc::Status Allow(const CallbackServerContext& context, const WorkerName& worker) const {
+    if (grpc::Status allowed = AllowToken(context); !allowed.ok()) return allowed;
+    if (options_.tls.empty() || MaySpeakAs(PeerNames(context), worker)) return grpc::Status::OK;
+    return {StatusCode::PERMISSION_DENIED, "the certificate is not that of rank " +
+                                               std::to_string(worker.rank) + " of job " +
+                                               worker.job};
+  }
+
+  const ServiceOptions& options_;
+  JobTable& table_;
+};
+
+std::shared_ptr<grpc::ServerCredentials> Credentials(const TlsFiles& tls) {
+  if (tls.empty()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions options(
+      GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_root_certs = tls.authority;
+  options.pem_key_cert_pairs.push_back({tls.key, tls.certificate});
+  return grpc::SslServerCredentials(options);
+}
+
+void Limit(const ServiceOptions& options, grpc::ServerBuilder& builder) {
+  builder.SetMaxReceiveMessageSize(options.message_bytes);
+  builder.SetMaxSendMessageSize(options.message_bytes);
+  grpc::ResourceQuota quota("dynamix");
+  quota.Resize(std::size_t{512} << 20);
+  builder.SetResourceQuota(quota);
+  // One worker, one connection, a handful of calls; a gateway may carry a whole job.
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 2 * kMaxWorkers);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8 << 10);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 5000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 3000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 4);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+}
+
+}  // namespace
+
+void ServiceOptions::Validate() const {
+  if (tls.empty() && !IsLoopback(address))
+    throw InputError::OutOfRange("address", address,
+                                 "a loopback address, or certificates for any other");
+  if (!tls.empty() && (tls.authority.empty() || tls.certificate.empty() || tls.key.empty()))
+    throw InputError("TLS needs a certificate authority, a certificate and a key");
+  gate.Validate();
+  RequireInRange("valid_windows", valid_windows, 1, 1000);
+  RequireInRange("max_jobs", max_jobs, 1, 100000);
+  RequireInRange("max_workers", max_workers, 1, kMaxWorkers);
+  RequireInRange("job_memory_s", job_memory_s, 0.0, 1e9);
+  RequireInRange("message_bytes", message_bytes, 1 << 10, 16 << 20);
+}
+
+class Service::Implementation {
+ public:
+  Implementation(const ServiceOptions& wanted, const PolicySpec& policy)
+      : options(wanted), table(wanted, policy), methods(options, table) {}
+
+  bool Listen() {
+    grpc::EnableDefaultHealthCheckService(true);
+    if (options.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    grpc::ServerBuilder builder;
+    Limit(options, builder);
+    builder.AddListeningPort(options.address, Credentials(options.tls), &port);
+    builder.RegisterService(&methods);
+    server = builder.BuildAndStart();
+    return server != nullptr && (port != 0 || options.address.starts_with("unix:"));
+  }
+
+  void Stop() {
+    if (server == nullptr) return;
+    if (auto* health = server->GetHealthCheckService()) health->SetServingStatus(false);
+    table.ShutDown();
+    server->Shutdown(gpr_time_from_millis(1000, GPR_TIMESPAN));
+    server->Wait();
+  }
+
+  const ServiceOptions options;
+  JobTable table;
+  Methods methods;
+  std::unique_ptr<grpc::Server> server;
+  int port = 0;
+};
+
+Service::Service(std::unique_ptr<Implementation> implementation)
+    : implementation_(std::move(implementation)) {}
+
+Service::~Service() { implementation_->Stop(); }
+
+Result<std::unique_ptr<Service>> Service::Start(const ServiceOptions& options,
+                                                const PolicySpec& policy) {
+  options.Validate();
+  auto implementation = std::make_unique<Implementation>(options, policy);
+  if (!implementation->Listen()) return Error{"cannot listen on " + options.address};
+  return std::unique_ptr<Service>(new Service(std::move(implementation)));
+}
+
+int Service::port() const { return implementation_->port; }
+
+void Service::SetPolicy(const PolicySpec& policy) {
+  implementation_->table.SetPolicy(policy);
+  implementation_->table.Log({.event = "policy_swapped", .detail = policy.name});
+}
+
+ServiceCounts Service::counts() const { return implementation_->table.counts(); }
+
+}  // namespace dynamix

@@ -1,0 +1,316 @@
+// The service and the worker's side of it, over real sockets on loopback.
+#include "dynamix/rpc/service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "dynamix/core/features.h"
+#include "dynamix/core/input_error.h"
+#include "dynamix/rpc/admin.h"
+#include "dynamix/rpc/remote_advisor.h"
+
+namespace dynamix {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+// Wants every worker to have the size it is told.
+class FixedPolicy : public Policy {
+ public:
+  explicit FixedPolicy(double size) : size_(size) {}
+  std::string_view name() const override { return "fixed"; }
+  Decisions Decide(const Round& round, const States&, Rng&) override {
+    return Sizes{std::vector<double>(round.entries.size(), size_)};
+  }
+  void Reset() override {}
+
+ private:
+  double size_;
+};
+
+class ThrowingPolicy : public FixedPolicy {
+ public:
+  ThrowingPolicy() : FixedPolicy(1) {}
+  Decisions Decide(const Round&, const States&, Rng&) override {
+    throw std::runtime_error("the policy is broken");
+  }
+};
+
+PolicySpec Fixed(double size) {
+  return {"fixed", {}, [size] { return std::make_unique<FixedPolicy>(size); }};
+}
+
+ServiceOptions Options() {
+  ServiceOptions options;
+  options.gate = {.lease_s = 1, .round_deadline_s = 0.2};
+  options.job_options = [](const std::string&, int) {
+    ServedJobOptions own;
+    own.guard.on = false;
+    return own;
+  };
+  return options;
+}
+
+std::unique_ptr<Service> StartService(const ServiceOptions& options, const PolicySpec& policy) {
+  return std::move(Service::Start(options, policy)).value();
+}
+
+RemoteAdvisorOptions Client(int port, int rank = 0, int size = 1) {
+  RemoteAdvisorOptions options;
+  options.addresses = "127.0.0.1:" + std::to_string(port);
+  options.rank = rank;
+  options.size = size;
+  options.timeout_s = 2;
+  options.patience_s = 5;
+  options.breaker_s = 0.05;
+  return options;
+}
+
+RoundEntry Entry(int batch) {
+  RoundEntry entry{.bounds = {.min = 4, .max = 256}, .start_batch = batch, .batch = batch};
+  Report& report = entry.report.emplace();
+  report.iterations = 10;
+  report.iteration_ms = report.compute_ms = 10;
+  report.training.loss = 1;
+  return entry;
+}
+
+Answer Wait(RemoteAdvisor& advisor) {
+  for (Answer answer = advisor.Poll();; answer = advisor.Poll()) {
+    if (answer.ready) return answer;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+}
+
+Answer Ask(RemoteAdvisor& advisor, std::int64_t window, const RoundEntry& entry) {
+  (void)advisor.Submit(window, entry);
+  return Wait(advisor);
+}
+
+TEST(ServiceTest, AdvisesAllWorkersOfARound) {
+  const auto service = StartService(Options(), Fixed(40));
+  std::vector<std::unique_ptr<RemoteAdvisor>> advisors;
+  for (int rank = 0; rank < 4; ++rank)
+    advisors.push_back(std::make_unique<RemoteAdvisor>(Client(service->port(), rank, 4)));
+  for (std::int64_t window = 0; window < 3; ++window) {
+    for (auto& advisor : advisors) (void)advisor->Submit(window, Entry(32));
+    for (auto& advisor : advisors) EXPECT_EQ(Wait(*advisor).batch, 40);
+  }
+  EXPECT_EQ(service->counts().rounds, 3);
+  EXPECT_EQ(service->counts().workers, 4);
+}
+
+TEST(ServiceTest, JobsDoNotTouchEachOther) {
+  const auto service = StartService(Options(), Fixed(40));
+  RemoteAdvisorOptions first = Client(service->port()), second = Client(service->port(), 0, 2);
+  first.job = "first";
+  second.job = "second";  // its second worker never comes
+  RemoteAdvisor a(first), b(second);
+  (void)b.Submit(0, Entry(16));
+  EXPECT_EQ(Ask(a, 0, Entry(16)).batch, 40);
+  EXPECT_EQ(Wait(b).batch, 16) << "half a job is not decided about";
+  EXPECT_EQ(service->counts().jobs, 2);
+}
+
+TEST(ServiceTest, ALateWorkerGetsTheAdviceOfItsRound) {
+  const auto service = StartService(Options(), Fixed(40));
+  RemoteAdvisor fast(Client(service->port(), 0, 2)), slow(Client(service->port(), 1, 2));
+  (void)fast.Submit(0, Entry(32));
+  EXPECT_EQ(Ask(slow, 0, Entry(32)).batch, 40);
+  EXPECT_EQ(Ask(fast, 1, Entry(40)).batch, 40) << "without the slow one, after the deadline";
+  EXPECT_EQ(Ask(slow, 1, Entry(32)).batch, 40);
+  EXPECT_EQ(service->counts().late, 1);
+}
+
+TEST(ServiceTest, APolicyIsSwappedWithoutLosingARound) {
+  ServiceOptions options = Options();
+  options.find_policy = [](const std::string& name) {
+    if (name != "other") throw InputError("no policy " + name);
+    return Fixed(64);
+  };
+  const auto service = StartService(options, Fixed(40));
+  RemoteAdvisor advisor(Client(service->port()));
+  EXPECT_EQ(Ask(advisor, 0, Entry(32)).batch, 40);
+  const AdminOptions admin{.address = "127.0.0.1:" + std::to_string(service->port())};
+  EXPECT_THAT(SwapPolicy(admin, "none").error(), HasSubstr("no policy none"));
+  EXPECT_THAT(SwapPolicy(admin, "/etc/passwd").error(), HasSubstr("expected the name"));
+  ASSERT_TRUE(SwapPolicy(admin, "other").ok());
+  EXPECT_EQ(Ask(advisor, 1, Entry(40)).batch, 64);
+  service->SetPolicy(Fixed(48));
+  EXPECT_EQ(Ask(advisor, 2, Entry(64)).batch, 48);
+  EXPECT_EQ(service->counts().rounds, 3);
+}
+
+TEST(ServiceTest, ABrokenPolicyHolds) {
+  std::atomic<int> told = 0;
+  ServiceOptions options = Options();
+  options.log = [&](const LogEvent& event) { told += event.event == "policy_failed" ? 1 : 0; };
+  {
+    const auto throwing =
+        StartService(options, {"broken", {}, [] { return std::make_unique<ThrowingPolicy>(); }});
+    RemoteAdvisor advisor(Client(throwing->port()));
+    EXPECT_EQ(Ask(advisor, 0, Entry(32)).batch, 32);
+  }
+  EXPECT_EQ(told, 1);
+  const auto nan = StartService(options, Fixed(kMissing));
+  RemoteAdvisor advisor(Client(nan->port()));
+  EXPECT_EQ(Ask(advisor, 0, Entry(32)).batch, 32);
+}
+
+TEST(ServiceTest, ASlowOrFailingRecordCostsNoAdvice) {
+  std::atomic<int> lost = 0;
+  ServiceOptions options = Options();
+  options.on_round = [](const RoundRecord&) {
+    std::this_thread::sleep_for(milliseconds(50));
+    throw std::runtime_error("disk full");
+  };
+  options.log = [&](const LogEvent& event) { lost += event.event == "record_lost" ? 1 : 0; };
+  {
+    const auto service = StartService(options, Fixed(40));
+    RemoteAdvisor advisor(Client(service->port()));
+    for (std::int64_t window = 0; window < 5; ++window)
+      EXPECT_EQ(Ask(advisor, window, Entry(32)).batch, 40);
+  }
+  EXPECT_EQ(lost, 5);
+}
+
+TEST(ServiceTest, ShutsDownWithCallsPending) {
+  ServiceOptions options = Options();
+  options.gate = {.lease_s = 100, .round_deadline_s = 100};
+  auto service = StartService(options, Fixed(40));
+  RemoteAdvisorOptions client = Client(service->port(), 0, 2);
+  client.breaker_failures = 1;
+  RemoteAdvisor waiting(client);
+  (void)waiting.Submit(0, Entry(32));
+  while (service->counts().reports == 0) std::this_thread::sleep_for(milliseconds(1));
+  service.reset();
+  EXPECT_FALSE(Wait(waiting).batch.has_value());
+}
+
+TEST(ServiceTest, RefusesWhatItsLimitsForbid) {
+  ServiceOptions options = Options();
+  options.max_jobs = 1;
+  options.token = "secret";
+  std::vector<std::string> refused;
+  std::mutex mutex;
+  options.log = [&](const LogEvent& event) {
+    const std::lock_guard lock(mutex);
+    if (event.event == "refused") refused.push_back(event.detail);
+  };
+  const auto service = StartService(options, Fixed(40));
+  const auto ask = [&](RemoteAdvisorOptions client) {
+    client.breaker_failures = 1;
+    RemoteAdvisor advisor(client);
+    return Ask(advisor, 0, Entry(32)).batch;
+  };
+  RemoteAdvisorOptions client = Client(service->port());
+  EXPECT_FALSE(ask(client).has_value()) << "no token";
+  client.token = "guess";
+  EXPECT_FALSE(ask(client).has_value());
+  client.token = "secret";
+  RemoteAdvisor holder(client);  // stays, so that the job does
+  EXPECT_EQ(Ask(holder, 0, Entry(32)).batch, 40);
+  client.job = "another";
+  EXPECT_FALSE(ask(client).has_value()) << "too many jobs";
+  client.job = "job";
+  client.size = 2;
+  client.rank = 1;
+  EXPECT_FALSE(ask(client).has_value()) << "another size";
+  const std::lock_guard lock(mutex);
+  ASSERT_EQ(refused.size(), 4u);
+  EXPECT_THAT(refused[0], HasSubstr("token"));
+  EXPECT_THAT(refused[2], HasSubstr("no room"));
+  EXPECT_THAT(refused[3], HasSubstr("runs with 1 workers"));
+}
+
+TEST(ServiceTest, BadOptionsAreRefusedAtTheDoor) {
+  ServiceOptions options = Options();
+  options.address = "0.0.0.0:0";
+  EXPECT_THROW((void)Service::Start(options, Fixed(40)), InputError);
+  options = Options();
+  options.tls.key = "only a key";
+  EXPECT_THROW((void)Service::Start(options, Fixed(40)), InputError);
+  options = Options();
+  options.address = "127.0.0.1:1";
+  const auto first = StartService(Options(), Fixed(40));
+  options.address = "127.0.0.1:" + std::to_string(first->port());
+  EXPECT_THAT(Service::Start(options, Fixed(40)).error(), HasSubstr("cannot listen"));
+}
+
+TEST(RemoteAdvisorTest, NeverWaitsForAnArbitratorThatIsNotThere) {
+  RemoteAdvisorOptions options = Client(1);
+  options.breaker_failures = 2;
+  RemoteAdvisor advisor(options);
+  for (std::int64_t window = 0; window < 5; ++window)
+    EXPECT_FALSE(Ask(advisor, window, Entry(32)).batch.has_value());
+  EXPECT_TRUE(advisor.counts().breaker_open);
+}
+
+TEST(RemoteAdvisorTest, ComesBackWhenTheArbitratorRestarts) {
+  ServiceOptions options = Options();
+  auto service = StartService(options, Fixed(40));
+  options.address = "127.0.0.1:" + std::to_string(service->port());
+  RemoteAdvisorOptions client = Client(service->port());
+  client.breaker_failures = 2;
+  RemoteAdvisor advisor(client);
+  EXPECT_EQ(Ask(advisor, 0, Entry(32)).batch, 40);
+  service.reset();
+  EXPECT_FALSE(Ask(advisor, 1, Entry(40)).batch.has_value());
+  options.epoch = 2;
+  service = StartService(options, Fixed(64));
+  std::int64_t window = 2;
+  while (Ask(advisor, window++, Entry(40)).batch != 64) {
+    ASSERT_LT(window, 10000);
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_EQ(advisor.counts().epoch, 2u);
+}
+
+TEST(RemoteAdvisorTest, DoesNotBelieveAStaleArbitrator) {
+  ServiceOptions options = Options();
+  options.epoch = 7;
+  auto fresh = StartService(options, Fixed(40));
+  options.epoch = 6;
+  const auto stale = StartService(options, Fixed(200));
+  RemoteAdvisorOptions client = Client(fresh->port());
+  client.addresses += ",127.0.0.1:" + std::to_string(stale->port());
+  client.breaker_failures = 2;
+  RemoteAdvisor advisor(client);
+  EXPECT_EQ(Ask(advisor, 0, Entry(32)).batch, 40);
+  fresh.reset();
+  for (std::int64_t window = 1; window < 4; ++window)
+    EXPECT_FALSE(Ask(advisor, window, Entry(40)).batch.has_value());
+  EXPECT_GT(stale->counts().refused, 0) << "it was asked, and knew that it is stale";
+}
+
+TEST(RemoteAdvisorTest, BadOptionsAreRefused) {
+  RemoteAdvisorOptions options = Client(1);
+  options.job = "a/b";
+  EXPECT_THROW(RemoteAdvisor{options}, InputError);
+  options = Client(1, 3, 3);
+  EXPECT_THROW(RemoteAdvisor{options}, InputError);
+  options = Client(1);
+  options.addresses = "";
+  EXPECT_THROW(RemoteAdvisor{options}, InputError);
+}
+
+TEST(StepLimitTest, BoundsAStepAndCalmsSwings) {
+  const BatchBounds bounds{.min = 1, .max = 10000};
+  StepLimit limit(4);
+  EXPECT_EQ(limit.Apply(1 << 20, 100, bounds), 400);
+  EXPECT_EQ(limit.Apply(10000, 400, bounds), 1600);
+  int batch = 1600, widest = 0;
+  for (int i = 0; i < 40; ++i) {
+    const int next = limit.Apply(i % 2 == 0 ? 1 : 10000, batch, bounds);
+    if (i >= 30) widest = std::max(widest, std::abs(next - batch) * 100 / batch);
+    batch = next;
+  }
+  EXPECT_LE(widest, 6) << "percent";
+}
+
+}  // namespace
+}  // namespace dynamix

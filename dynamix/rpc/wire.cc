@@ -1,0 +1,277 @@
+#include "dynamix/rpc/wire.h"
+
+#include <algorithm>
+
+#include "dynamix/core/input_error.h"
+#include "dynamix/rpc/arbitrator.pb.h"
+
+namespace dynamix {
+namespace {
+
+constexpr int kLargestBatch = 1 << 24;
+constexpr std::int64_t kLargestWindow = std::int64_t{1} << 53;
+
+#define DYNAMIX_PUT(field) \
+  if (!IsMissing(from.field)) to.set_##field(from.field)
+#define DYNAMIX_GET(field) to.field = from.has_##field() ? from.field() : kMissing
+
+void Put(const NetworkReport& from, v1::NetworkMeasurement& to) {
+  to.set_tier(static_cast<int>(from.tier));
+  DYNAMIX_PUT(bytes_sent);
+  DYNAMIX_PUT(bytes_received);
+  DYNAMIX_PUT(retransmission_ratio);
+  DYNAMIX_PUT(smoothed_rtt_us);
+  DYNAMIX_PUT(minimum_rtt_us);
+  DYNAMIX_PUT(delivery_mbps);
+}
+
+void Get(const v1::NetworkMeasurement& from, NetworkReport& to) {
+  to.tier = static_cast<NetworkTier>(std::clamp(from.tier(), 0, 4));
+  DYNAMIX_GET(bytes_sent);
+  DYNAMIX_GET(bytes_received);
+  DYNAMIX_GET(retransmission_ratio);
+  DYNAMIX_GET(smoothed_rtt_us);
+  DYNAMIX_GET(minimum_rtt_us);
+  DYNAMIX_GET(delivery_mbps);
+}
+
+void Put(const HostReport& from, v1::HostMeasurement& to) {
+  DYNAMIX_PUT(cpu_use);
+  DYNAMIX_PUT(cpu_throttled);
+  DYNAMIX_PUT(cpu_pressure);
+  DYNAMIX_PUT(memory_used_bytes);
+  DYNAMIX_PUT(memory_limit_bytes);
+}
+
+void Get(const v1::HostMeasurement& from, HostReport& to) {
+  DYNAMIX_GET(cpu_use);
+  DYNAMIX_GET(cpu_throttled);
+  DYNAMIX_GET(cpu_pressure);
+  DYNAMIX_GET(memory_used_bytes);
+  DYNAMIX_GET(memory_limit_bytes);
+}
+
+void Put(const TrainingReport& from, v1::TrainingMeasurement& to) {
+  DYNAMIX_PUT(loss);
+  DYNAMIX_PUT(accuracy);
+  DYNAMIX_PUT(accuracy_spread);
+  DYNAMIX_PUT(gradient_norm);
+  DYNAMIX_PUT(gradient_norm_spread);
+  DYNAMIX_PUT(noise_scale);
+  DYNAMIX_PUT(learning_rate);
+  DYNAMIX_PUT(progress);
+}
+
+void Get(const v1::TrainingMeasurement& from, TrainingReport& to) {
+  DYNAMIX_GET(loss);
+  DYNAMIX_GET(accuracy);
+  DYNAMIX_GET(accuracy_spread);
+  DYNAMIX_GET(gradient_norm);
+  DYNAMIX_GET(gradient_norm_spread);
+  DYNAMIX_GET(noise_scale);
+  DYNAMIX_GET(learning_rate);
+  DYNAMIX_GET(progress);
+}
+
+void PutTimes(const Report& from, v1::ReportRequest& to) {
+  to.set_iterations(from.iterations);
+  DYNAMIX_PUT(iteration_ms);
+  DYNAMIX_PUT(compute_ms);
+  DYNAMIX_PUT(wait_ms);
+  DYNAMIX_PUT(communication_ms);
+}
+
+void GetTimes(const v1::ReportRequest& from, Report& to) {
+  to.iterations = from.iterations();
+  DYNAMIX_GET(iteration_ms);
+  DYNAMIX_GET(compute_ms);
+  DYNAMIX_GET(wait_ms);
+  DYNAMIX_GET(communication_ms);
+}
+
+#undef DYNAMIX_PUT
+#undef DYNAMIX_GET
+
+double Optional(bool has, double value) { return has ? value : kMissing; }
+
+template <typename Message>
+std::string Bytes(const Message& message) {
+  return message.SerializeAsString();
+}
+
+template <typename Message>
+auto Parse(std::string_view bytes) -> decltype(Read(std::declval<Message>())) {
+  Message message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return Error{"not a message of this protocol"};
+  return Read(message);
+}
+
+}  // namespace
+
+std::string CheckJobName(std::string_view name) {
+  if (name.empty() || name.size() > 128) return "a job's name has 1 to 128 characters";
+  for (const char c : name) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!letter && c != '.' && c != '_' && c != '-')
+      return "a job's name has only letters, digits, '.', '_' and '-'";
+  }
+  // It names a folder too.
+  return name[0] == '.' ? "a job's name does not start with '.'" : "";
+}
+
+void Write(const WorkerName& name, v1::Worker& to) {
+  to.set_job(name.job);
+  to.set_rank(name.rank);
+  to.set_incarnation(name.incarnation);
+}
+
+Result<WorkerName> Read(const v1::Worker& from) {
+  if (const std::string wrong = CheckJobName(from.job()); !wrong.empty())
+    return Error{"worker.job: " + wrong};
+  if (from.rank() < 0 || from.rank() >= kMaxWorkers)
+    return Error{"worker.rank = " + std::to_string(from.rank()) +
+                 " is not allowed: expected a value in [0, 4095]"};
+  return WorkerName{from.job(), from.rank(), from.incarnation()};
+}
+
+void Write(const JoinMessage& message, v1::JoinRequest& to) {
+  Write(message.worker, *to.mutable_worker());
+  to.set_size(message.size);
+  to.set_feature_hash(message.feature_hash);
+  to.set_next_window(message.next_window);
+  to.set_highest_epoch(message.highest_epoch);
+  const JobSettings& settings = message.settings;
+  to.set_learning_rate_rule(static_cast<int>(settings.rule));
+  if (!IsMissing(settings.base_learning_rate))
+    to.set_base_learning_rate(settings.base_learning_rate);
+  if (!IsMissing(settings.base_batch)) to.set_base_batch(settings.base_batch);
+  if (!IsMissing(settings.target_accuracy)) to.set_target_accuracy(settings.target_accuracy);
+}
+
+Result<JoinMessage> Read(const v1::JoinRequest& from) {
+  Result<WorkerName> worker = Read(from.worker());
+  if (!worker) return Error{worker.error()};
+  JoinMessage message;
+  message.worker = std::move(worker).value();
+  message.size = from.size();
+  if (message.size <= message.worker.rank || message.size > kMaxWorkers)
+    return Error{"size = " + std::to_string(message.size) + " is not allowed: expected more than " +
+                 "the rank, at most " + std::to_string(kMaxWorkers)};
+  message.feature_hash = from.feature_hash();
+  message.next_window = std::clamp(from.next_window(), std::int64_t{0}, kLargestWindow);
+  message.highest_epoch = from.highest_epoch();
+  message.settings.rule = static_cast<LearningRateRule>(
+      std::clamp(from.learning_rate_rule(), 0, kLearningRateRuleCount - 1));
+  message.settings.base_learning_rate =
+      Optional(from.has_base_learning_rate(), from.base_learning_rate());
+  message.settings.base_batch = Optional(from.has_base_batch(), from.base_batch());
+  message.settings.target_accuracy = Optional(from.has_target_accuracy(), from.target_accuracy());
+  return message;
+}
+
+void Write(const Welcome& message, v1::JoinResponse& to) {
+  to.set_epoch(message.epoch);
+  to.set_lease_ms(static_cast<std::int64_t>(1e3 * message.lease_s));
+  to.set_round_deadline_ms(static_cast<std::int64_t>(1e3 * message.round_deadline_s));
+}
+
+Result<Welcome> Read(const v1::JoinResponse& from) {
+  // A lease out of range would make the client chatter, or fall silent.
+  return Welcome{from.epoch(), 1e-3 * std::clamp<double>(from.lease_ms(), 100, 3.6e6),
+                 1e-3 * std::clamp<double>(from.round_deadline_ms(), 0, 3.6e6)};
+}
+
+void Write(const ReportMessage& message, v1::ReportRequest& to) {
+  DYNAMIX_CHECK(message.entry.report.has_value(), "an entry with its report");
+  Write(message.worker, *to.mutable_worker());
+  to.set_highest_epoch(message.highest_epoch);
+  to.set_window(message.window);
+  const RoundEntry& entry = message.entry;
+  to.mutable_bounds()->set_min(entry.bounds.min);
+  to.mutable_bounds()->set_max(entry.bounds.max);
+  to.mutable_bounds()->set_granularity(entry.bounds.granularity);
+  to.mutable_bounds()->set_dead_band(entry.bounds.dead_band);
+  to.set_start_batch(entry.start_batch);
+  to.set_batch(entry.batch);
+  PutTimes(*entry.report, to);
+  Put(entry.report->network, *to.mutable_network());
+  Put(entry.report->host, *to.mutable_host());
+  Put(entry.report->training, *to.mutable_training());
+}
+
+Result<ReportMessage> Read(const v1::ReportRequest& from) {
+  Result<WorkerName> worker = Read(from.worker());
+  if (!worker) return Error{worker.error()};
+  ReportMessage message;
+  message.worker = std::move(worker).value();
+  message.highest_epoch = from.highest_epoch();
+  message.window = from.window();
+  RoundEntry& entry = message.entry;
+  entry.bounds = {from.bounds().min(), from.bounds().max(), from.bounds().granularity(),
+                  from.bounds().dead_band()};
+  entry.start_batch = from.start_batch();
+  entry.batch = from.batch();
+  try {
+    RequireInRange("window", message.window, std::int64_t{0}, kLargestWindow);
+    entry.bounds.Validate("bounds");
+    RequireInRange("start_batch", entry.start_batch, 1, kLargestBatch);
+    RequireInRange("batch", entry.batch, 1, kLargestBatch);
+    RequireInRange("iterations", from.iterations(), 1, kLargestBatch);
+  } catch (const InputError& error) {
+    return Error{error.what()};
+  }
+  Report& report = entry.report.emplace();
+  report.rank = message.worker.rank;
+  report.window = message.window;
+  report.local_batch = entry.batch;
+  GetTimes(from, report);
+  Get(from.network(), report.network);
+  Get(from.host(), report.host);
+  Get(from.training(), report.training);
+  return message;
+}
+
+void Write(const Advice& message, v1::Advice& to) {
+  to.set_epoch(message.epoch);
+  to.set_window(message.window);
+  if (message.batch) to.set_batch(*message.batch);
+  to.set_valid_windows(message.valid_windows);
+  to.set_fallback(message.fallback);
+  to.set_policy(message.policy);
+}
+
+Result<Advice> Read(const v1::Advice& from) {
+  Advice advice;
+  advice.epoch = from.epoch();
+  advice.window = from.window();
+  if (from.has_batch()) {
+    if (from.batch() < 1 || from.batch() > kLargestBatch)
+      return Error{"advice of " + std::to_string(from.batch()) + " samples"};
+    advice.batch = from.batch();
+  }
+  advice.valid_windows = std::clamp(from.valid_windows(), 0, 1000);
+  advice.fallback = from.fallback();
+  advice.policy = from.policy().substr(0, 256);
+  return advice;
+}
+
+std::string EncodeReport(const ReportMessage& message) {
+  v1::ReportRequest wire;
+  Write(message, wire);
+  return Bytes(wire);
+}
+
+Result<ReportMessage> ParseReport(std::string_view bytes) {
+  return Parse<v1::ReportRequest>(bytes);
+}
+
+std::string EncodeAdvice(const Advice& advice) {
+  v1::Advice wire;
+  Write(advice, wire);
+  return Bytes(wire);
+}
+
+Result<Advice> ParseAdvice(std::string_view bytes) { return Parse<v1::Advice>(bytes); }
+
+}  // namespace dynamix

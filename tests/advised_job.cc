@@ -1,0 +1,280 @@
+// A training job small enough to run in a second: logistic regression on made-up data, one thread
+// per rank, synchronous steps, unequal batches. It follows advice exactly as the training runtime
+// does (all ranks switch in the iteration after every one was ready) and prints a line per window
+// and one JSON object at the end, with a hash of the weights. Same batches, same bits.
+//
+//   advised_job ADDRESS JOB RANKS SAMPLES WINDOW_ITERATIONS PACE_MS [FLAG=VALUE...]
+//     first=R size=N      this process runs ranks R ... R + RANKS - 1 of N (default 0, RANKS)
+//     timeout=S breaker=S of the client
+//     slow=R:MS           rank R's compute takes so much longer
+//     ca= cert= key= name= token=
+#include <barrier>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dynamix/core/rng.h"
+#include "dynamix/rpc/remote_advisor.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int kFeatures = 8;
+constexpr int kStart = 16;
+constexpr double kLearningRate = 0.05;
+
+struct Flags {
+  std::string address, job;
+  int ranks = 1;
+  std::int64_t samples = 0;
+  int window = 5;
+  double pace_ms = 1;
+  std::map<std::string, std::string> more;
+
+  std::string Text(const std::string& name) const {
+    const auto found = more.find(name);
+    return found == more.end() ? "" : found->second;
+  }
+  double Number(const std::string& name, double otherwise) const {
+    const std::string text = Text(name);
+    return text.empty() ? otherwise : std::stod(text);
+  }
+  std::string File(const std::string& name) const {
+    if (Text(name).empty()) return {};
+    std::ifstream file(Text(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+};
+
+// Sample i of the stream: features and a noisy label, from its number alone.
+struct Sample {
+  explicit Sample(std::int64_t index) {
+    dynamix::Rng rng(static_cast<std::uint64_t>(index) * 2654435761u + 1);
+    double score = 0;
+    for (int f = 0; f < kFeatures; ++f) {
+      x[f] = rng.Normal();
+      score += (f % 3 - 1) * x[f];
+    }
+    label = score + rng.Normal() > 0 ? 1 : 0;
+  }
+  double x[kFeatures];
+  double label;
+};
+
+// What one rank contributes to an iteration.
+struct Part {
+  double gradient[kFeatures] = {};
+  double loss = 0, correct = 0;
+  int batch = kStart;
+  bool ready = true;
+  int next = kStart;
+};
+
+class Job {
+ public:
+  explicit Job(const Flags& flags)
+      : flags_(flags), parts_(flags.ranks), barrier_(flags.ranks, Step{this}) {
+    for (int r = 0; r < flags.ranks; ++r) advisors_.push_back(MakeAdvisor(r));
+  }
+
+  void Run() {
+    std::vector<std::thread> threads;
+    for (int r = 0; r < flags_.ranks; ++r) threads.emplace_back([this, r] { RunRank(r); });
+    for (std::thread& thread : threads) thread.join();
+    Print();
+  }
+
+ private:
+  struct Step {
+    Job* job;
+    void operator()() noexcept { job->TakeStep(); }
+  };
+
+  std::unique_ptr<dynamix::RemoteAdvisor> MakeAdvisor(int r) const {
+    dynamix::RemoteAdvisorOptions options;
+    options.addresses = flags_.address;
+    options.job = flags_.job;
+    options.rank = static_cast<int>(flags_.Number("first", 0)) + r;
+    options.size = static_cast<int>(flags_.Number("size", flags_.ranks));
+    options.settings = {dynamix::LearningRateRule::kNone, kLearningRate,
+                        static_cast<double>(kStart) * flags_.ranks};
+    options.tls = {flags_.File("ca"), flags_.File("cert"), flags_.File("key")};
+    options.tls_name = flags_.Text("name");
+    options.token = flags_.Text("token");
+    options.timeout_s = options.patience_s = flags_.Number("timeout", 1);
+    options.breaker_s = flags_.Number("breaker", 0.2);
+    options.log = [r](const std::string& text) {
+      std::fprintf(stderr, "rank %d: %s\n", r, text.c_str());
+    };
+    return std::make_unique<dynamix::RemoteAdvisor>(options);
+  }
+
+  void RunRank(int r) {
+    const dynamix::BatchBounds bounds{.min = 4, .max = 256};
+    const std::string slow = flags_.Text("slow");
+    const bool is_slow = !slow.empty() && std::stoi(slow) == r;
+    const double extra_ms = is_slow ? std::stod(slow.substr(slow.find(':') + 1)) : 0;
+    double compute_ms = 0, wait_ms = 0, iteration_ms = 0;
+    int iterations = 0;
+    while (!done_) {
+      const Clock::time_point start = Clock::now();
+      Part& part = parts_[r];
+      Compute(r, part);
+      const double least = flags_.pace_ms * (0.5 + 0.5 * part.batch / kStart) + extra_ms;
+      std::this_thread::sleep_until(
+          start + std::chrono::microseconds(static_cast<std::int64_t>(1e3 * least)));
+      const dynamix::Answer answer = advisors_[r]->Poll();
+      part.ready = answer.ready;
+      part.next =
+          answer.batch ? dynamix::ClampBatch(*answer.batch, part.batch, bounds) : part.batch;
+      const Clock::time_point computed = Clock::now();
+      barrier_.arrive_and_wait();
+      const Clock::time_point end = Clock::now();
+      compute_ms += Ms(computed - start);
+      wait_ms += Ms(end - computed);
+      iteration_ms += Ms(end - start);
+      if (++iterations < flags_.window) continue;
+      Submit(r, bounds, {compute_ms / iterations, wait_ms / iterations, iteration_ms / iterations});
+      compute_ms = wait_ms = iteration_ms = iterations = 0;
+    }
+  }
+
+  struct Times {
+    double compute_ms, wait_ms, iteration_ms;
+  };
+
+  void Submit(int r, const dynamix::BatchBounds& bounds, const Times& times) {
+    dynamix::RoundEntry entry{.bounds = bounds, .start_batch = kStart, .batch = parts_[r].batch};
+    dynamix::Report& report = entry.report.emplace();
+    report.iterations = flags_.window;
+    report.local_batch = entry.batch;
+    report.compute_ms = times.compute_ms;
+    report.wait_ms = times.wait_ms;
+    report.communication_ms = 0;
+    report.iteration_ms = times.iteration_ms;
+    report.training.loss = loss_;
+    report.training.accuracy = accuracy_;
+    report.training.noise_scale = 200;
+    report.training.learning_rate = kLearningRate;
+    (void)advisors_[r]->Submit(windows_[r]++, entry);
+    if (r != 0) return;
+    std::printf("window %lld\n", static_cast<long long>(windows_[0]));
+    std::fflush(stdout);
+  }
+
+  static double Ms(Clock::duration time) {
+    return std::chrono::duration<double, std::milli>(time).count();
+  }
+
+  void Compute(int r, Part& part) const {
+    std::int64_t first = cursor_;
+    for (int other = 0; other < r; ++other) first += parts_[other].batch;
+    std::fill(std::begin(part.gradient), std::end(part.gradient), 0.0);
+    part.loss = part.correct = 0;
+    for (int i = 0; i < part.batch; ++i) {
+      const Sample sample(first + i);
+      const double score =
+          std::inner_product(std::begin(sample.x), std::end(sample.x), weights_, 0.0);
+      const double p = 1 / (1 + std::exp(-score));
+      for (int f = 0; f < kFeatures; ++f) part.gradient[f] += (p - sample.label) * sample.x[f];
+      part.loss -= std::log(std::max(1e-12, sample.label > 0 ? p : 1 - p));
+      part.correct += (p > 0.5) == (sample.label > 0.5) ? 1 : 0;
+    }
+  }
+
+  // Run by the last rank to arrive, while the others wait.
+  void TakeStep() {
+    double count = 0, loss = 0, correct = 0;
+    double gradient[kFeatures] = {};
+    bool ready = true;
+    for (const Part& part : parts_) {
+      count += part.batch;
+      loss += part.loss;
+      correct += part.correct;
+      ready = ready && part.ready;
+      for (int f = 0; f < kFeatures; ++f) gradient[f] += part.gradient[f];
+    }
+    for (int f = 0; f < kFeatures; ++f) weights_[f] -= kLearningRate * gradient[f] / count;
+    loss_ = loss / count;
+    accuracy_ = correct / count;
+    cursor_ += static_cast<std::int64_t>(count);
+    done_ = cursor_ >= flags_.samples;
+    if (!ready) return;
+    for (Part& part : parts_) {
+      switches_ += part.batch != part.next ? 1 : 0;
+      part.batch = part.next;
+      lowest_ = std::min(lowest_, part.batch);
+      highest_ = std::max(highest_, part.batch);
+    }
+  }
+
+  void Print() const {
+    std::uint64_t hash = 14695981039346656037u;
+    for (const double weight : weights_) {
+      std::uint64_t bits;
+      std::memcpy(&bits, &weight, sizeof bits);
+      hash = (hash ^ bits) * 1099511628211u;
+    }
+    dynamix::RemoteAdvisorCounts sum;
+    std::string batches;
+    for (int r = 0; r < flags_.ranks; ++r) {
+      const dynamix::RemoteAdvisorCounts one = advisors_[r]->counts();
+      sum.submitted += one.submitted;
+      sum.advised += one.advised;
+      sum.failed += one.failed;
+      sum.dropped += one.dropped;
+      sum.joined += one.joined;
+      sum.fallback = sum.fallback || one.fallback;
+      batches += (r ? "," : "") + std::to_string(parts_[r].batch);
+    }
+    const auto number = [](std::int64_t value) { return static_cast<long long>(value); };
+    std::printf(
+        "{\"samples\":%lld,\"weights\":\"%016llx\",\"switches\":%d,\"lowest\":%d,\"highest\":%d,"
+        "\"batches\":[%s],\"submitted\":%lld,\"advised\":%lld,\"failed\":%lld,\"dropped\":%lld,"
+        "\"joined\":%lld,\"fallback\":%s,\"loss\":%.6f}\n",
+        number(cursor_), static_cast<unsigned long long>(hash), switches_, lowest_, highest_,
+        batches.c_str(), number(sum.submitted), number(sum.advised), number(sum.failed),
+        number(sum.dropped), number(sum.joined), sum.fallback ? "true" : "false", loss_);
+  }
+
+  const Flags flags_;
+  std::vector<std::unique_ptr<dynamix::RemoteAdvisor>> advisors_;
+  std::vector<Part> parts_;
+  std::map<int, std::int64_t> windows_ = [this] {
+    std::map<int, std::int64_t> all;
+    for (int r = 0; r < flags_.ranks; ++r) all[r] = 0;
+    return all;
+  }();
+  double weights_[kFeatures] = {};
+  double loss_ = 0, accuracy_ = 0;
+  std::int64_t cursor_ = 0;
+  bool done_ = false;
+  int switches_ = 0, lowest_ = kStart, highest_ = kStart;
+  std::barrier<Step> barrier_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 7) return std::fprintf(stderr, "see the head of advised_job.cc\n"), 2;
+  Flags flags{argv[1],
+              argv[2],
+              std::atoi(argv[3]),
+              std::atoll(argv[4]),
+              std::atoi(argv[5]),
+              std::atof(argv[6]),
+              {}};
+  for (int i = 7; i < argc; ++i) {
+    const std::string flag = argv[i];
+    flags.more[flag.substr(0, flag.find('='))] = flag.substr(flag.find('=') + 1);
+  }
+  Job(flags).Run();
+}
