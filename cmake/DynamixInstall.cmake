@@ -17,7 +17,8 @@ foreach(room IN LISTS rooms)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/dynamix/${room}
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynamix
           FILES_MATCHING PATTERN "*.h" PATTERN "*_conformance.h" EXCLUDE
-          PATTERN "sample_round.h" EXCLUDE PATTERN "testdata" EXCLUDE)
+          PATTERN "sample_round.h" EXCLUDE PATTERN "testdata" EXCLUDE
+          PATTERN "async_server.h" EXCLUDE)
 endforeach()
 install(TARGETS dynamix RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/scenarios ${PROJECT_SOURCE_DIR}/workloads

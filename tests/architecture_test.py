@@ -45,6 +45,13 @@ def is_test(path):
     return path.stem.endswith("_test") or path.stem.endswith("_conformance") or path.stem == "sample_round"
 
 
+PRIVATE_HEADER = "A private header of this room"  # says so in its head: only .cc files include it
+
+
+def is_private(path):
+    return path.suffix == ".h" and PRIVATE_HEADER in path.read_text()
+
+
 def check_room(room, folder, root):
     if room not in ALLOWED:
         fail(folder.relative_to(root), 0, "a room the design does not list (tests/architecture_test.py)")
@@ -59,6 +66,8 @@ def check_room(room, folder, root):
                 if target not in {room, "core"} | ALLOWED[room] and not is_test(path):
                     fail(name, line, f"room {room} may not include {header}")
                 made = header.endswith((".pb.h", ".skel.h")) or (root / (header + ".in")).exists()
+                if path.suffix == ".h" and (root / header).exists() and is_private(root / header):
+                    fail(name, line, f"{header} is private to its room's .cc files")
                 if not (root / header).exists() and not made:
                     fail(name, line, f"includes {header}, which does not exist")
             elif quoted:
@@ -67,6 +76,8 @@ def check_room(room, folder, root):
                 continue
             elif room == "core" and ("/" in header or header.endswith(".h") or CORE_STANDARD_ONLY.match(header)):
                 fail(name, line, f"core is std only, without I/O, threads or clock: {header}")
+            elif is_private(path):
+                continue
             elif path.suffix == ".h" and "/" in header and header not in PUBLIC_THIRD_PARTY.get(room, set()):
                 fail(name, line, f"a public header shows third-party {header}")
 

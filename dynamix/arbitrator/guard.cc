@@ -51,7 +51,7 @@ Guard::State Guard::Look(const Round& round) {
       advised_ = 0;
       break;
     case State::kAdvises:
-      if (IsWorse()) FallBack();
+      if (IsWorse()) FallBack(Batches(round));
   }
   return state_;
 }
@@ -90,7 +90,14 @@ bool Guard::IsWorse() const {
   return RateOf(now) < options_.tolerance * RateOf(before_) * machine;
 }
 
-void Guard::FallBack() {
+void Guard::FallBack(const std::vector<int>& batches) {
+  if (batches == good_) {
+    // Nothing was changed, so nothing can be taken back: the world is slower now.
+    before_ = MedianRate();
+    best_loss_ = loss_;
+    rates_.clear();
+    return;
+  }
   state_ = State::kFallsBack;
   ++fallbacks_;
   hold_left_ = options_.hold << std::min(in_a_row_++, kMostDoublings);

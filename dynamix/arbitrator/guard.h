@@ -7,9 +7,9 @@
 //             taken at today's noise scale: that it moves is not the policy's fault either.
 //   fall back the last good batches for `hold` rounds, whose rate is the new rate before; then the
 //             policy gets another chance, and each fallback in a row doubles `hold`
-// "Good" batches are those in force when the rate was last above the one before. Rates are
-// UsefulRate (progress.h). Not thread-safe; never fails: a round without measurements changes
-// nothing.
+// "Good" batches are those in force when the rate was last above the one before; a job that runs
+// them anyway is only measured anew. Rates are UsefulRate (progress.h). Not thread-safe; never
+// fails: a round without measurements changes nothing.
 #pragma once
 
 #include <deque>
@@ -57,7 +57,7 @@ class Guard {
   Rate MedianRate() const;
   void Measure(const Round& round);
   bool IsWorse() const;
-  void FallBack();
+  void FallBack(const std::vector<int>& batches);
 
   GuardOptions options_;
   State state_ = State::kMeasures;

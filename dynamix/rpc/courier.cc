@@ -20,6 +20,10 @@ constexpr int kMostDoublings = 12;
 // Failures of one connection until it is made anew: after a black hole TCP itself may take minutes
 // to notice.
 constexpr int kFailuresOfALine = 2;
+constexpr double kFarewellS = 0.2;
+// How often a call under way looks whether it has become pointless. A span: gRPC's own callback
+// threads wait by the wall clock (async_server.h), this does not.
+const gpr_timespec kLook = gpr_time_from_millis(10, GPR_TIMESPAN);
 
 std::chrono::steady_clock::duration Seconds(double seconds) {
   return duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
@@ -60,6 +64,7 @@ class RemoteAdvisor::Courier::Line {
   void Worked() { failures_ = 0; }
   void Failed() { ++failures_; }
   const std::string& address() const { return address_; }
+  grpc::CompletionQueue& queue() { return queue_; }
 
   void Prepare(grpc::ClientContext& context, double timeout_s) const {
     // A span, not a time of day: a jump of the clock means nothing.
@@ -86,6 +91,7 @@ class RemoteAdvisor::Courier::Line {
 
   const std::string address_;
   const RemoteAdvisorOptions& options_;  // the courier's, which owns the line
+  grpc::CompletionQueue queue_;
   std::unique_ptr<v1::Arbitrator::Stub> stub_;
   int failures_ = 0;
 };
@@ -158,15 +164,7 @@ void RemoteAdvisor::Courier::Run() {
       wakes_.wait(lock, [this] { return stopping_ || entry_; });
     }
   }
-  if (!joined_ || counts_.breaker_open) return;
-  lock.unlock();
-  grpc::ClientContext context;
-  lines_[line_]->Prepare(context, 0.2);
-  v1::LeaveRequest request;
-  v1::LeaveResponse response;
-  Write(name_, *request.mutable_worker());
-  // Best effort: the lease ends anyway.
-  (void)lines_[line_]->stub().Leave(&context, request, &response);
+  if (joined_ && !counts_.breaker_open) Leave(lock);
 }
 
 bool RemoteAdvisor::Courier::Pause(std::unique_lock<std::mutex>& lock, Clock::time_point until) {
@@ -189,27 +187,28 @@ struct RemoteAdvisor::Courier::Call {
   Request request;
   Response response;
   grpc::Status status;
-  bool done = false;
 };
 
-template <typename Request, typename Response, typename Start>
+template <typename Request, typename Response, typename Prepare>
 void RemoteAdvisor::Courier::Await(std::unique_lock<std::mutex>& lock,
-                                   Call<Request, Response>& call, bool until_newer, Start start) {
+                                   Call<Request, Response>& call, double timeout_s,
+                                   bool until_newer, Prepare prepare) {
   const std::int64_t window = window_;
   Line& line = *lines_[line_];
-  line.Prepare(call.context, options_.timeout_s);
+  line.Prepare(call.context, timeout_s);
   lock.unlock();
-  start(*line.stub().async(), [this, &call](grpc::Status status) {
-    const std::lock_guard guard(mutex_);
-    call.status = std::move(status);
-    call.done = true;
-    wakes_.notify_all();
-  });
+  const auto reader = prepare(line.stub(), call, line.queue());
+  reader->StartCall();
+  reader->Finish(&call.response, &call.status, &call);
+  void* tag = nullptr;
+  bool ok = false, cancelled = false;
+  while (line.queue().AsyncNext(&tag, &ok, kLook) != grpc::CompletionQueue::GOT_EVENT) {
+    const std::lock_guard look(mutex_);
+    const bool pointless = (stopping_ && !leaving_) || (until_newer && window_ != window);
+    if (pointless && !cancelled) call.context.TryCancel();
+    cancelled = cancelled || pointless;
+  }
   lock.lock();
-  wakes_.wait(lock, [&] { return call.done || stopping_ || (until_newer && window_ != window); });
-  if (call.done) return;
-  call.context.TryCancel();
-  wakes_.wait(lock, [&] { return call.done; });
 }
 
 RemoteAdvisor::Courier::Outcome RemoteAdvisor::Courier::Join(std::unique_lock<std::mutex>& lock) {
@@ -222,8 +221,8 @@ RemoteAdvisor::Courier::Outcome RemoteAdvisor::Courier::Join(std::unique_lock<st
   message.settings = options_.settings;
   Call<v1::JoinRequest, v1::JoinResponse> call;
   Write(message, call.request);
-  Await(lock, call, false, [&call](auto& stub, auto done) {
-    stub.Join(&call.context, &call.request, &call.response, std::move(done));
+  Await(lock, call, options_.timeout_s, false, [](auto& stub, auto& own, auto& queue) {
+    return stub.PrepareAsyncJoin(&own.context, own.request, &queue);
   });
   if (!call.status.ok()) {
     Failed(call.status.error_message());
@@ -243,6 +242,16 @@ RemoteAdvisor::Courier::Outcome RemoteAdvisor::Courier::Join(std::unique_lock<st
   return Outcome::kDone;
 }
 
+// Best effort: the lease ends anyway.
+void RemoteAdvisor::Courier::Leave(std::unique_lock<std::mutex>& lock) {
+  leaving_ = true;
+  Call<v1::LeaveRequest, v1::LeaveResponse> call;
+  Write(name_, *call.request.mutable_worker());
+  Await(lock, call, kFarewellS, false, [](auto& stub, auto& own, auto& queue) {
+    return stub.PrepareAsyncLeave(&own.context, own.request, &queue);
+  });
+}
+
 ReportMessage RemoteAdvisor::Courier::Message() const {
   return {name_, counts_.epoch, window_, *entry_};
 }
@@ -251,8 +260,8 @@ RemoteAdvisor::Courier::Outcome RemoteAdvisor::Courier::Report(std::unique_lock<
   const std::int64_t window = window_;
   Call<v1::ReportRequest, v1::Advice> call;
   Write(Message(), call.request);
-  Await(lock, call, true, [&call](auto& stub, auto done) {
-    stub.Report(&call.context, &call.request, &call.response, std::move(done));
+  Await(lock, call, options_.timeout_s, true, [](auto& stub, auto& own, auto& queue) {
+    return stub.PrepareAsyncReport(&own.context, own.request, &queue);
   });
   if (call.status.ok()) {
     const Result<Advice> advice = Read(call.response);

@@ -31,13 +31,14 @@ class RemoteAdvisor::Courier {
   enum class Outcome { kDone, kFailed, kUnknownWorker, kInterrupted };
 
   void Run();
-  // Starts the call without the lock and returns with it, when the call has ended: by itself, by
-  // the end of this object, or (if asked) because a newer window makes it pointless.
+  // Makes the call without the lock and returns with it, when the call has ended: by itself, by the
+  // end of this object, or (if asked) because a newer window makes it pointless.
   template <typename Request, typename Response>
   struct Call;
-  template <typename Request, typename Response, typename Start>
-  void Await(std::unique_lock<std::mutex>& lock, Call<Request, Response>& call, bool until_newer,
-             Start start);
+  template <typename Request, typename Response, typename Prepare>
+  void Await(std::unique_lock<std::mutex>& lock, Call<Request, Response>& call, double timeout_s,
+             bool until_newer, Prepare prepare);
+  void Leave(std::unique_lock<std::mutex>& lock);
   void Deliver(std::unique_lock<std::mutex>& lock);
   Outcome Join(std::unique_lock<std::mutex>& lock);
   Outcome Report(std::unique_lock<std::mutex>& lock);
@@ -54,7 +55,7 @@ class RemoteAdvisor::Courier {
 
   mutable std::mutex mutex_;
   std::condition_variable wakes_;
-  bool stopping_ = false;
+  bool stopping_ = false, leaving_ = false;
   // The mailbox.
   std::optional<RoundEntry> entry_;  // of the newest window, until it is answered or given up
   std::int64_t window_ = -1;         // the newest

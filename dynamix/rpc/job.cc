@@ -50,35 +50,42 @@ void Job::Report(const ReportMessage& message, SteadyTime now, Reply reply) {
   Answers answers;
   {
     const std::lock_guard lock(mutex_);
-    const int rank = message.worker.rank;
     seen_ = now;
-    if (gate_.MustClose(message.window)) CloseRound(now, answers);
-    const RoundGate::Arrival arrival =
-        gate_.Add(rank, message.worker.incarnation, message.window, message.entry, now);
-    switch (arrival) {
-      case RoundGate::Arrival::kWaits:
-        if (Reply& old = waiting_[rank]; old)
-          answers.push_back({std::move(old), Refusal::kSuperseded, {}});
-        waiting_[rank] = std::move(reply);
-        if (gate_.Complete(now)) CloseRound(now, answers);
-        break;
-      case RoundGate::Arrival::kAnswered:
-        answers.push_back({std::move(reply), Refusal::kNone, AdviceFor(rank)});
-        break;
-      case RoundGate::Arrival::kStale: {
-        Advice keep = last_;
-        keep.window = message.window;
-        answers.push_back({std::move(reply), Refusal::kNone, keep});
-        break;
-      }
-      case RoundGate::Arrival::kUnknown:
-        answers.push_back({std::move(reply), Refusal::kUnknown, {}});
-        break;
-      case RoundGate::Arrival::kReplaced:
-        answers.push_back({std::move(reply), Refusal::kReplaced, {}});
-    }
+    if (shut_down_)
+      answers.push_back({std::move(reply), Refusal::kShutDown, {}});
+    else
+      Enter(message, now, std::move(reply), answers);
   }
   for (const Answered& answer : answers) answer.reply(answer.refusal, answer.advice);
+}
+
+void Job::Enter(const ReportMessage& message, SteadyTime now, Reply reply, Answers& answers) {
+  const int rank = message.worker.rank;
+  if (gate_.MustClose(message.window)) CloseRound(now, answers);
+  const RoundGate::Arrival arrival =
+      gate_.Add(rank, message.worker.incarnation, message.window, message.entry, now);
+  switch (arrival) {
+    case RoundGate::Arrival::kWaits:
+      if (Reply& old = waiting_[rank]; old)
+        answers.push_back({std::move(old), Refusal::kSuperseded, {}});
+      waiting_[rank] = std::move(reply);
+      if (gate_.Complete(now)) CloseRound(now, answers);
+      break;
+    case RoundGate::Arrival::kAnswered:
+      answers.push_back({std::move(reply), Refusal::kNone, AdviceFor(rank)});
+      break;
+    case RoundGate::Arrival::kStale: {
+      Advice keep = last_;
+      keep.window = message.window;
+      answers.push_back({std::move(reply), Refusal::kNone, keep});
+      break;
+    }
+    case RoundGate::Arrival::kUnknown:
+      answers.push_back({std::move(reply), Refusal::kUnknown, {}});
+      break;
+    case RoundGate::Arrival::kReplaced:
+      answers.push_back({std::move(reply), Refusal::kReplaced, {}});
+  }
 }
 
 Decision Job::Decide(const Round& round) {
@@ -138,6 +145,7 @@ void Job::ShutDown() {
   std::map<int, Reply> waiting;
   {
     const std::lock_guard lock(mutex_);
+    shut_down_ = true;
     waiting.swap(waiting_);
   }
   for (const auto& [rank, reply] : waiting) reply(Refusal::kShutDown, {});

@@ -78,7 +78,8 @@ class Job {
   };
   using Answers = std::vector<Answered>;
 
-  // These hold the lock and return what is to be said after it is released.
+  // These hold the lock and add what is to be said after it is released.
+  void Enter(const ReportMessage& message, SteadyTime now, Reply reply, Answers& answers);
   void CloseRound(SteadyTime now, Answers& answers);
   Decision Decide(const Round& round);
   Advice AdviceFor(int rank) const;
@@ -100,6 +101,7 @@ class Job {
   std::vector<int> previous_;
   double seconds_ = 0;
   int partial_rounds_ = 0;
+  bool shut_down_ = false;
 };
 
 }  // namespace dynamix

@@ -2,25 +2,25 @@
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 
 #include <utility>
 
 #include "dynamix/core/input_error.h"
 #include "dynamix/rpc/arbitrator.grpc.pb.h"
+#include "dynamix/rpc/async_server.h"
+#include "dynamix/rpc/health.grpc.pb.h"
 #include "dynamix/rpc/job_table.h"
 #include "dynamix/rpc/wire.h"
 
 namespace dynamix {
 namespace {
 
-using grpc::CallbackServerContext;
-using grpc::ServerUnaryReactor;
+using grpc::ServerContext;
 using grpc::StatusCode;
 
 // Names in the peer's certificate; empty without TLS.
-std::vector<std::string> PeerNames(const CallbackServerContext& context) {
+std::vector<std::string> PeerNames(const ServerContext& context) {
   std::vector<std::string> names;
   for (const auto& name :
        context.auth_context()->FindPropertyValues("x509_subject_alternative_name"))
@@ -28,7 +28,7 @@ std::vector<std::string> PeerNames(const CallbackServerContext& context) {
   return names;
 }
 
-std::string_view GivenToken(const CallbackServerContext& context) {
+std::string_view GivenToken(const ServerContext& context) {
   constexpr std::string_view kScheme = "Bearer ";
   const auto found = context.client_metadata().find("authorization");
   if (found == context.client_metadata().end()) return {};
@@ -53,115 +53,145 @@ grpc::Status StatusOf(Refusal refusal) {
 }
 
 // The methods: check who asks and what, hand over to the table.
-class Methods final : public v1::Arbitrator::CallbackService {
+class Methods {
  public:
-  // Both are borrowed: the implementation owns them and outlives the server.
-  Methods(const ServiceOptions& options, JobTable& table) : options_(options), table_(table) {}
+  // All are borrowed: the implementation owns them and they outlive the calls.
+  Methods(const ServiceOptions& options, JobTable& table, AsyncServer& server)
+      : options_(options), table_(table), server_(server) {}
 
-  ServerUnaryReactor* Join(CallbackServerContext* context, const v1::JoinRequest* request,
-                           v1::JoinResponse* response) override {
-    return Answer(context, [&]() -> grpc::Status {
-      const Result<JoinMessage> message = Read(*request);
-      if (!message) return {StatusCode::INVALID_ARGUMENT, message.error()};
-      if (grpc::Status allowed = Allow(*context, message.value().worker); !allowed.ok())
-        return allowed;
-      const Result<Welcome> welcome = table_.Join(message.value());
-      if (!welcome) return {StatusCode::FAILED_PRECONDITION, welcome.error()};
-      Write(welcome.value(), *response);
-      return grpc::Status::OK;
-    });
+  void Register(grpc::ServerBuilder& builder) {
+    builder.RegisterService(&arbitrator_);
+    builder.RegisterService(&health_);
   }
 
-  ServerUnaryReactor* Report(CallbackServerContext* context, const v1::ReportRequest* request,
-                             v1::Advice* response) override {
-    ServerUnaryReactor* reactor = context->DefaultReactor();
-    const auto refuse = [&](StatusCode code, const std::string& why) {
-      return Finish(*context, reactor, {code, why});
-    };
-    const Result<ReportMessage> message = Read(*request);
-    if (!message) return refuse(StatusCode::INVALID_ARGUMENT, message.error());
-    if (grpc::Status allowed = Allow(*context, message.value().worker); !allowed.ok())
-      return refuse(allowed.error_code(), allowed.error_message());
-    if (message.value().highest_epoch > options_.epoch)
-      return refuse(StatusCode::FAILED_PRECONDITION, "this arbitrator is stale");
-    const std::shared_ptr<Job> job = table_.Find(message.value().worker.job);
-    if (job == nullptr || message.value().worker.rank >= job->size())
-      return Finish(*context, reactor, StatusOf(Refusal::kUnknown));
-    table_.CountReport();
-    // `response` lives until the reactor is finished, which happens in the reply and only there.
-    job->Report(message.value(), std::chrono::steady_clock::now(),
-                [reactor, response](Refusal refusal, const Advice& advice) {
-                  if (refusal == Refusal::kNone) Write(advice, *response);
-                  reactor->Finish(StatusOf(refusal));
-                });
-    return reactor;
-  }
-
-  ServerUnaryReactor* Leave(CallbackServerContext* context, const v1::LeaveRequest* request,
-                            v1::LeaveResponse*) override {
-    return Answer(context, [&]() -> grpc::Status {
-      const Result<WorkerName> worker = Read(request->worker());
-      if (!worker) return {StatusCode::INVALID_ARGUMENT, worker.error()};
-      if (grpc::Status allowed = Allow(*context, worker.value()); !allowed.ok()) return allowed;
-      const std::shared_ptr<Job> job = table_.Find(worker.value().job);
-      if (job && worker.value().rank < job->size())
-        job->Leave(worker.value(), std::chrono::steady_clock::now());
-      return grpc::Status::OK;
-    });
-  }
-
-  ServerUnaryReactor* SetPolicy(CallbackServerContext* context, const v1::SetPolicyRequest* request,
-                                v1::SetPolicyResponse* response) override {
-    return Answer(context, [&]() -> grpc::Status {
-      if (grpc::Status allowed = AllowToken(*context); !allowed.ok()) return allowed;
-      if (!options_.tls.empty() && !MayAdminister(PeerNames(*context)))
-        return {StatusCode::PERMISSION_DENIED, "the certificate is not an administrator's"};
-      // A path from the network would let a caller probe this machine's files.
-      if (!options_.find_policy || request->policy().find('/') != std::string::npos)
-        return {StatusCode::INVALID_ARGUMENT, "policy: expected the name of a rule or policy"};
-      try {
-        const PolicySpec policy = options_.find_policy(request->policy());
-        table_.SetPolicy(policy);
-        table_.Log({.event = "policy_swapped", .detail = policy.name});
-        response->set_policy(policy.name);
-      } catch (const InputError& error) {
-        return {StatusCode::INVALID_ARGUMENT, error.what()};
-      }
-      return grpc::Status::OK;
-    });
+  // Posts one call of every method.
+  void Listen(grpc::ServerCompletionQueue& queue) {
+    Listen<v1::JoinRequest, v1::JoinResponse>(queue, arbitrator_, &Arbitrator::RequestJoin,
+                                              &Methods::Join);
+    Listen<v1::LeaveRequest, v1::LeaveResponse>(queue, arbitrator_, &Arbitrator::RequestLeave,
+                                                &Methods::Leave);
+    Listen<v1::SetPolicyRequest, v1::SetPolicyResponse>(
+        queue, arbitrator_, &Arbitrator::RequestSetPolicy, &Methods::SetPolicy);
+    Listen<HealthRequest, HealthResponse>(queue, health_, &Health::RequestCheck, &Methods::Check);
+    UnaryCall<v1::ReportRequest, v1::Advice>::Post(
+        server_, queue,
+        [this](auto* context, auto* request, auto* responder, auto* own, Tag* tag) {
+          arbitrator_.RequestReport(context, request, responder, own, own, tag);
+        },
+        [this](auto& call) { Report(call); });
   }
 
  private:
-  template <typename Work>
-  ServerUnaryReactor* Answer(CallbackServerContext* context, Work work) {
-    ServerUnaryReactor* reactor = context->DefaultReactor();
-    grpc::Status status;
-    try {
-      status = work();
-    } catch (const std::exception& error) {
-      status = {StatusCode::INTERNAL, error.what()};
-    }
-    return Finish(*context, reactor, status);
+  using Arbitrator = v1::Arbitrator::AsyncService;
+  using Health = grpc::health::v1::Health::AsyncService;
+  using HealthRequest = grpc::health::v1::HealthCheckRequest;
+  using HealthResponse = grpc::health::v1::HealthCheckResponse;
+
+  // A method that is answered at once.
+  template <typename Request, typename Response, typename Service, typename Wait>
+  void Listen(grpc::ServerCompletionQueue& queue, Service& service, Wait wait,
+              grpc::Status (Methods::*answer)(const ServerContext&, const Request&, Response&)) {
+    UnaryCall<Request, Response>::Post(
+        server_, queue,
+        [&service, wait](auto* context, auto* request, auto* responder, auto* own, Tag* tag) {
+          (service.*wait)(context, request, responder, own, own, tag);
+        },
+        [this, answer](auto& call) {
+          grpc::Status status;
+          try {
+            status = (this->*answer)(call.context(), call.request(), call.response());
+          } catch (const std::exception& error) {
+            status = {StatusCode::INTERNAL, error.what()};
+          }
+          Finish(call, status);
+        });
   }
 
-  ServerUnaryReactor* Finish(const CallbackServerContext& context, ServerUnaryReactor* reactor,
-                             const grpc::Status& status) {
+  grpc::Status Join(const ServerContext& context, const v1::JoinRequest& request,
+                    v1::JoinResponse& response) {
+    const Result<JoinMessage> message = Read(request);
+    if (!message) return {StatusCode::INVALID_ARGUMENT, message.error()};
+    if (grpc::Status allowed = Allow(context, message.value().worker); !allowed.ok())
+      return allowed;
+    const Result<Welcome> welcome = table_.Join(message.value());
+    if (!welcome) return {StatusCode::FAILED_PRECONDITION, welcome.error()};
+    Write(welcome.value(), response);
+    return grpc::Status::OK;
+  }
+
+  void Report(UnaryCall<v1::ReportRequest, v1::Advice>& call) {
+    const Result<ReportMessage> message = Read(call.request());
+    if (!message) return Finish(call, {StatusCode::INVALID_ARGUMENT, message.error()});
+    const WorkerName& worker = message.value().worker;
+    if (grpc::Status allowed = Allow(call.context(), worker); !allowed.ok())
+      return Finish(call, allowed);
+    if (message.value().highest_epoch > options_.epoch)
+      return Finish(call, {StatusCode::FAILED_PRECONDITION, "this arbitrator is stale"});
+    const std::shared_ptr<Job> job = table_.Find(worker.job);
+    if (job == nullptr || worker.rank >= job->size())
+      return Finish(call, StatusOf(Refusal::kUnknown));
+    table_.CountReport();
+    job->Report(message.value(), std::chrono::steady_clock::now(),
+                [&call](Refusal refusal, const Advice& advice) {
+                  if (refusal == Refusal::kNone) Write(advice, call.response());
+                  call.Finish(StatusOf(refusal));
+                });
+  }
+
+  grpc::Status Leave(const ServerContext& context, const v1::LeaveRequest& request,
+                     v1::LeaveResponse&) {
+    const Result<WorkerName> worker = Read(request.worker());
+    if (!worker) return {StatusCode::INVALID_ARGUMENT, worker.error()};
+    if (grpc::Status allowed = Allow(context, worker.value()); !allowed.ok()) return allowed;
+    const std::shared_ptr<Job> job = table_.Find(worker.value().job);
+    if (job && worker.value().rank < job->size())
+      job->Leave(worker.value(), std::chrono::steady_clock::now());
+    return grpc::Status::OK;
+  }
+
+  grpc::Status SetPolicy(const ServerContext& context, const v1::SetPolicyRequest& request,
+                         v1::SetPolicyResponse& response) {
+    if (grpc::Status allowed = AllowToken(context); !allowed.ok()) return allowed;
+    if (!options_.tls.empty() && !MayAdminister(PeerNames(context)))
+      return {StatusCode::PERMISSION_DENIED, "the certificate is not an administrator's"};
+    // A path from the network would let a caller probe this machine's files.
+    if (!options_.find_policy || request.policy().find('/') != std::string::npos)
+      return {StatusCode::INVALID_ARGUMENT, "policy: expected the name of a rule or policy"};
+    try {
+      const PolicySpec policy = options_.find_policy(request.policy());
+      table_.SetPolicy(policy);
+      table_.Log({.event = "policy_swapped", .detail = policy.name});
+      response.set_policy(policy.name);
+    } catch (const InputError& error) {
+      return {StatusCode::INVALID_ARGUMENT, error.what()};
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Check(const ServerContext&, const HealthRequest& request, HealthResponse& response) {
+    if (!request.service().empty() && request.service() != "dynamix.v1.Arbitrator")
+      return {StatusCode::NOT_FOUND, "no such service"};
+    response.set_status(HealthResponse::SERVING);
+    return grpc::Status::OK;
+  }
+
+  template <typename Call>
+  void Finish(Call& call, const grpc::Status& status) {
     if (!status.ok() && status.error_code() != StatusCode::NOT_FOUND) {
       table_.CountRefusal();
       table_.Log({LogEvent::Level::kWarning, "refused", "", -1,
-                  context.peer() + ": " + status.error_message()});
+                  call.context().peer() + ": " + status.error_message()});
     }
-    reactor->Finish(status);
-    return reactor;
+    call.Finish(status);
   }
 
-  grpc::Status AllowToken(const CallbackServerContext& context) const {
+  grpc::Status AllowToken(const ServerContext& context) const {
     if (options_.token.empty() || SameToken(GivenToken(context), options_.token))
       return grpc::Status::OK;
     return {StatusCode::UNAUTHENTICATED, "the token is missing or wrong"};
   }
 
-  grpc::Status Allow(const CallbackServerContext& context, const WorkerName& worker) const {
+  grpc::Status Allow(const ServerContext& context, const WorkerName& worker) const {
     if (grpc::Status allowed = AllowToken(context); !allowed.ok()) return allowed;
     if (options_.tls.empty() || MaySpeakAs(PeerNames(context), worker)) return grpc::Status::OK;
     return {StatusCode::PERMISSION_DENIED, "the certificate is not that of rank " +
@@ -171,6 +201,9 @@ class Methods final : public v1::Arbitrator::CallbackService {
 
   const ServiceOptions& options_;
   JobTable& table_;
+  AsyncServer& server_;
+  Arbitrator arbitrator_;
+  Health health_;
 };
 
 std::shared_ptr<grpc::ServerCredentials> Credentials(const TlsFiles& tls) {
@@ -219,31 +252,33 @@ void ServiceOptions::Validate() const {
 class Service::Implementation {
  public:
   Implementation(const ServiceOptions& wanted, const PolicySpec& policy)
-      : options(wanted), table(wanted, policy), methods(options, table) {}
+      : options(wanted), table(wanted, policy), methods(options, table, server) {}
 
   bool Listen() {
-    grpc::EnableDefaultHealthCheckService(true);
     if (options.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
     Limit(options, builder);
     builder.AddListeningPort(options.address, Credentials(options.tls), &port);
-    builder.RegisterService(&methods);
-    server = builder.BuildAndStart();
-    return server != nullptr && (port != 0 || options.address.starts_with("unix:"));
+    methods.Register(builder);
+    server.AddQueues(builder, kQueues);
+    std::unique_ptr<grpc::Server> built = builder.BuildAndStart();
+    if (built == nullptr) return false;
+    server.Start(std::move(built),
+                 [this](grpc::ServerCompletionQueue& queue) { methods.Listen(queue); });
+    return true;
   }
 
   void Stop() {
-    if (server == nullptr) return;
-    if (auto* health = server->GetHealthCheckService()) health->SetServingStatus(false);
     table.ShutDown();
-    server->Shutdown(gpr_time_from_millis(1000, GPR_TIMESPAN));
-    server->Wait();
+    server.Stop(std::chrono::milliseconds(1000));
   }
+
+  static constexpr int kQueues = 2;
 
   const ServiceOptions options;
   JobTable table;
+  AsyncServer server;
   Methods methods;
-  std::unique_ptr<grpc::Server> server;
   int port = 0;
 };
 

@@ -1,0 +1,141 @@
+#include "dynamix/arbitrator/guard.h"
+
+#include <gtest/gtest.h>
+
+#include "dynamix/arbitrator/fake_job.h"
+#include "dynamix/arbitrator/progress.h"
+#include "dynamix/arbitrator/served_job.h"
+
+namespace dynamix {
+namespace {
+
+// Wants every worker to have `size` samples.
+class FixedPolicy : public Policy {
+ public:
+  explicit FixedPolicy(double size) : size_(size) {}
+  std::string_view name() const override { return "fixed"; }
+  Decisions Decide(const Round& round, const States&, Rng&) override {
+    return Sizes{std::vector<double>(round.entries.size(), size_)};
+  }
+  void Reset() override {}
+
+ private:
+  double size_;
+};
+
+PolicySpec Fixed(double size) {
+  return {"fixed", {}, [size] { return std::make_unique<FixedPolicy>(size); }};
+}
+
+struct Course {
+  int fallbacks = 0;
+  std::vector<int> sizes;  // of the first worker
+};
+
+Course Serve(const PolicySpec& policy, int rounds, const GuardOptions& guard = {},
+           double slow_from = 1e9) {
+  FakeJob job(3, 200, 1e9);
+  ServedJobOptions options;
+  options.guard = guard;
+  ServedJob served(policy, std::move(options));
+  Course course;
+  Round round = job.Reset();
+  for (int i = 0; i < rounds; ++i) {
+    if (i >= slow_from) {
+      for (RoundEntry& entry : round.entries)
+        for (double* ms : {&entry.report->compute_ms, &entry.report->iteration_ms}) *ms *= 4;
+    }
+    const Decision decision = served.Step(round);
+    course.sizes.push_back(decision.sizes[0]);
+    round = job.Step(decision.sizes);
+  }
+  course.fallbacks = served.guard().fallbacks();
+  return course;
+}
+
+TEST(GuardTest, APolicyThatHelpsIsLeftAlone) {
+  const Course course = Serve(Fixed(60), 40);
+  EXPECT_EQ(course.fallbacks, 0);
+  EXPECT_EQ(course.sizes[0], FakeJob::kStart) << "the rate before is measured first";
+  EXPECT_EQ(course.sizes.back(), 60);
+}
+
+TEST(GuardTest, APolicyThatHarmsIsStoppedAndGetsAnotherChanceLater) {
+  const Course course = Serve(Fixed(4), 200);
+  EXPECT_GE(course.fallbacks, 2);
+  int harmed = 0;
+  for (const int size : course.sizes) harmed += size == 4 ? 1 : 0;
+  EXPECT_LT(harmed, 40) << "of 200 rounds";
+  EXPECT_EQ(course.sizes[15], FakeJob::kStart) << "the last good batch";
+}
+
+TEST(GuardTest, SlowerMachinesAreNotThePolicysFault) {
+  EXPECT_EQ(Serve(Fixed(60), 60, {}, 20).fallbacks, 0);
+}
+
+TEST(GuardTest, OffMeansOff) {
+  const Course course = Serve(Fixed(4), 40, {.on = false});
+  EXPECT_EQ(course.fallbacks, 0);
+  EXPECT_EQ(course.sizes[0], 4);
+}
+
+TEST(GuardTest, AnExplodingLossIsStopped) {
+  Guard guard({});
+  FakeJob job(2, 200, 1e9);
+  Round round = job.Reset();
+  Guard::State state = Guard::State::kMeasures;
+  for (int i = 0; i < 12; ++i) {
+    for (RoundEntry& entry : round.entries) entry.report->training.loss = i < 6 ? 1 : 10;
+    state = guard.Look(round);
+  }
+  EXPECT_EQ(state, Guard::State::kFallsBack);
+}
+
+TEST(GuardTest, RoundsWithoutMeasurementsChangeNothing) {
+  Guard guard({});
+  FakeJob job(2, 200, 1e9);
+  Round round = job.Reset();
+  for (RoundEntry& entry : round.entries) entry.report = Report{.iterations = 5};
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(guard.Look(round), Guard::State::kMeasures);
+}
+
+TEST(ProgressTest, ARecordedCurveIsAClock) {
+  const RecordedCurve curve({{0, 2.0}, {10, 2.0}, {20, 1.0}, {30, 1.0}, {40, 0.5}});
+  EXPECT_DOUBLE_EQ(curve.Tau(3), 0);
+  EXPECT_DOUBLE_EQ(curve.Tau(0.001), 40);
+  EXPECT_LT(curve.Tau(1.8), curve.Tau(1.2));
+  EXPECT_DOUBLE_EQ(curve.seconds(), 40);
+  EXPECT_TRUE(RecordedCurve({{0, kMissing}}).empty());
+}
+
+TEST(ProgressTest, OwnProgressComparesWithTheRecentPace) {
+  ProgressClock clock;
+  Round round;
+  round.seconds = 2;
+  round.entries.resize(1);
+  round.entries[0].report.emplace();
+  double loss = 4, steady = 0, faster = 0;
+  for (int i = 0; i < 60; ++i) {
+    loss *= i < 50 ? 0.99 : 0.97;
+    round.entries[0].report->training.loss = loss;
+    const double gained = clock.Advance(round);
+    if (i == 49) steady = gained;
+    if (i == 54) faster = gained;
+  }
+  EXPECT_NEAR(steady, 2, 0.2) << "as fast as lately: one second per second";
+  EXPECT_GT(faster, 3);
+}
+
+TEST(ServedJobTest, ASwappedPolicyDecidesTheNextRound) {
+  FakeJob job(3, 200, 1e9);
+  ServedJobOptions options;
+  options.guard.on = false;
+  ServedJob served(Fixed(40), std::move(options));
+  const Round round = job.Reset();
+  EXPECT_EQ(served.Step(round).sizes[0], 40);
+  served.SetPolicy(Fixed(50));
+  EXPECT_EQ(served.Step(round).sizes[0], 50);
+}
+
+}  // namespace
+}  // namespace dynamix

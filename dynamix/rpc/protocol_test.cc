@@ -1,0 +1,280 @@
+// The protocol as hostile, broken and unlucky peers speak it: raw calls, no client library.
+#include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <thread>
+
+#include "dynamix/core/features.h"
+#include "dynamix/rpc/arbitrator.grpc.pb.h"
+#include "dynamix/rpc/remote_advisor.h"
+#include "dynamix/rpc/service.h"
+
+namespace dynamix {
+namespace {
+
+using grpc::StatusCode;
+using testing::HasSubstr;
+
+// Adds one sample to every batch.
+class GrowingPolicy : public Policy {
+ public:
+  std::string_view name() const override { return "growing"; }
+  Decisions Decide(const Round& round, const States&, Rng&) override {
+    Sizes sizes;
+    for (const RoundEntry& entry : round.entries) sizes.local.push_back(entry.batch + 1);
+    return sizes;
+  }
+  void Reset() override {}
+};
+
+class ProtocolTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ServiceOptions options;
+    options.epoch = 5;
+    options.gate = {.lease_s = 5, .round_deadline_s = 0.2};
+    options.job_options = [](const std::string&, int) {
+      ServedJobOptions own;
+      own.guard.on = false;
+      return own;
+    };
+    service_ =
+        std::move(Service::Start(options,
+                                 {"growing", {}, [] { return std::make_unique<GrowingPolicy>(); }}))
+            .value();
+    channel_ = grpc::CreateChannel("127.0.0.1:" + std::to_string(service_->port()),
+                                   grpc::InsecureChannelCredentials());
+    stub_ = v1::Arbitrator::NewStub(channel_);
+  }
+
+  static void Name(v1::Worker& worker, int rank, std::uint64_t incarnation) {
+    worker.set_job("job");
+    worker.set_rank(rank);
+    worker.set_incarnation(incarnation);
+  }
+  grpc::Status Join(int rank = 0, std::uint64_t incarnation = 7, int size = 1) {
+    grpc::ClientContext context;
+    v1::JoinRequest request;
+    v1::JoinResponse response;
+    Name(*request.mutable_worker(), rank, incarnation);
+    request.set_size(size);
+    request.set_feature_hash(FeatureHash());
+    return stub_->Join(&context, request, &response);
+  }
+  static v1::ReportRequest Request(std::int64_t window, int rank = 0,
+                                   std::uint64_t incarnation = 7) {
+    v1::ReportRequest request;
+    Name(*request.mutable_worker(), rank, incarnation);
+    request.set_window(window);
+    request.mutable_bounds()->set_min(4);
+    request.mutable_bounds()->set_max(256);
+    request.mutable_bounds()->set_granularity(1);
+    request.set_start_batch(16);
+    request.set_batch(16);
+    request.set_iterations(10);
+    request.set_iteration_ms(10);
+    request.set_compute_ms(10);
+    return request;
+  }
+  grpc::Status Report(const v1::ReportRequest& request) {
+    grpc::ClientContext context;
+    return stub_->Report(&context, request, &advice_);
+  }
+  // A call of any method with any bytes.
+  grpc::Status Send(const std::string& method, const std::string& bytes, std::string* answer) {
+    grpc::GenericStub generic(channel_);
+    grpc::CompletionQueue queue;
+    grpc::ClientContext context;
+    grpc::Slice slice(bytes);
+    grpc::ByteBuffer request(&slice, 1), response;
+    grpc::Status status;
+    const auto call = generic.PrepareUnaryCall(&context, method, request, &queue);
+    call->StartCall();
+    call->Finish(&response, &status, this);
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+    std::vector<grpc::Slice> slices;
+    if (status.ok() && answer != nullptr && response.Dump(&slices).ok())
+      for (const grpc::Slice& part : slices)
+        answer->append(reinterpret_cast<const char*>(part.begin()), part.size());
+    return status;
+  }
+
+  std::unique_ptr<Service> service_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::Arbitrator::Stub> stub_;
+  v1::Advice advice_;
+};
+
+TEST_F(ProtocolTest, ALostAnswerIsGivenAgainAndNotDecidedAgain) {
+  ASSERT_TRUE(Join().ok());
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(Report(Request(3)).ok());
+    EXPECT_EQ(advice_.batch(), 17);
+    EXPECT_EQ(advice_.window(), 3);
+    EXPECT_EQ(advice_.epoch(), 5u);
+  }
+  EXPECT_EQ(service_->counts().rounds, 1);
+}
+
+TEST_F(ProtocolTest, ReorderedAndReplayedReportsChangeNothing) {
+  ASSERT_TRUE(Join().ok());
+  for (const std::int64_t window : {0, 1, 2}) ASSERT_TRUE(Report(Request(window)).ok());
+  for (const std::int64_t window : {1, 0}) {
+    ASSERT_TRUE(Report(Request(window)).ok());
+    EXPECT_FALSE(advice_.has_batch());
+  }
+  ASSERT_TRUE(Report(Request(3)).ok());
+  EXPECT_EQ(advice_.batch(), 17);
+  EXPECT_EQ(service_->counts().rounds, 4);
+}
+
+TEST_F(ProtocolTest, StrangersAndReplacedProcessesAreRefused) {
+  EXPECT_EQ(Report(Request(0)).error_code(), StatusCode::NOT_FOUND);
+  ASSERT_TRUE(Join(0, 7, 2).ok());
+  EXPECT_EQ(Report(Request(0, 5)).error_code(), StatusCode::NOT_FOUND) << "no such rank";
+  ASSERT_TRUE(Join(0, 8, 2).ok());
+  EXPECT_THAT(Report(Request(0, 0, 7)).error_message(), HasSubstr("another process"));
+  EXPECT_THAT(Join(0, 7, 2).error_message(), HasSubstr("newer process"));
+}
+
+TEST_F(ProtocolTest, HostileMeasurementsGetLegalAdvice) {
+  ASSERT_TRUE(Join().ok());
+  const double hostile[] = {std::numeric_limits<double>::quiet_NaN(),
+                            std::numeric_limits<double>::infinity(),
+                            -std::numeric_limits<double>::infinity(),
+                            -1,
+                            0,
+                            1e308,
+                            -1e308,
+                            5e-324};
+  std::int64_t window = 0;
+  for (const double value : hostile) {
+    v1::ReportRequest request = Request(window++);
+    request.set_iteration_ms(value);
+    request.set_compute_ms(value);
+    request.set_wait_ms(value);
+    request.set_communication_ms(value);
+    request.mutable_training()->set_loss(value);
+    request.mutable_training()->set_noise_scale(value);
+    request.mutable_training()->set_learning_rate(value);
+    request.mutable_network()->set_tier(1 << 30);
+    request.mutable_network()->set_smoothed_rtt_us(value);
+    request.mutable_host()->set_memory_limit_bytes(value);
+    ASSERT_TRUE(Report(request).ok()) << value;
+    EXPECT_EQ(advice_.batch(), 17) << value;
+  }
+}
+
+TEST_F(ProtocolTest, MalformedAndOversizedMessagesAreRefusedAndTheServiceLives) {
+  ASSERT_TRUE(Join().ok());
+  const std::string method = "/dynamix.v1.Arbitrator/Report";
+  EXPECT_FALSE(Send(method, std::string(200, '\xff'), nullptr).ok());
+  EXPECT_FALSE(Send(method, "", nullptr).ok());
+  EXPECT_EQ(Send(method, std::string(100 << 10, 'x'), nullptr).error_code(),
+            StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Send("/dynamix.v1.Arbitrator/Nothing", "", nullptr).error_code(),
+            StatusCode::UNIMPLEMENTED);
+  EXPECT_TRUE(Report(Request(0)).ok());
+}
+
+TEST_F(ProtocolTest, TellsItsHealth) {
+  std::string answer;
+  ASSERT_TRUE(Send("/grpc.health.v1.Health/Check", "", &answer).ok());
+  EXPECT_EQ(answer, std::string("\x08\x01", 2)) << "SERVING";
+}
+
+TEST_F(ProtocolTest, ReflectionIsOffUnlessAskedFor) {
+  EXPECT_EQ(Send("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "", nullptr)
+                .error_code(),
+            StatusCode::UNIMPLEMENTED);
+}
+
+// An arbitrator that lies.
+class Liar final : public v1::Arbitrator::Service {
+ public:
+  grpc::Status Join(grpc::ServerContext*, const v1::JoinRequest*,
+                    v1::JoinResponse* response) override {
+    response->set_epoch(10);
+    response->set_lease_ms(-5);
+    return grpc::Status::OK;
+  }
+  grpc::Status Report(grpc::ServerContext*, const v1::ReportRequest* request,
+                      v1::Advice* advice) override {
+    advice->set_epoch(10);
+    advice->set_window(request->window());
+    advice->set_valid_windows(3);
+    switch (request->window() % 8) {
+      case 0:
+        advice->set_batch(std::numeric_limits<int>::max());
+        break;
+      case 1:
+        advice->set_batch(-7);
+        break;
+      case 2:
+        advice->set_batch(1 << 24);
+        break;
+      case 3:
+        advice->set_batch(1);
+        break;
+      case 4:
+        advice->set_window(request->window() + 1000);
+        advice->set_batch(100);
+        break;
+      case 5:
+        advice->set_window(request->window() - 4);
+        advice->set_batch(100);
+        break;
+      case 6:
+        advice->set_epoch(9);
+        advice->set_batch(100);
+        break;
+      case 7:
+        return {StatusCode::INTERNAL, std::string(2000, 'x')};
+    }
+    return grpc::Status::OK;
+  }
+};
+
+TEST(LiarTest, AdviceThatCannotBeTrustedIsClampedOrDropped) {
+  Liar liar;
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&liar);
+  const auto server = builder.BuildAndStart();
+  RemoteAdvisorOptions options;
+  options.addresses = "127.0.0.1:" + std::to_string(port);
+  options.timeout_s = options.patience_s = 1;
+  options.breaker_failures = 1;
+  options.breaker_s = 0.01;
+  RemoteAdvisor advisor(options);
+  const BatchBounds bounds{.min = 8, .max = 64, .granularity = 8};
+  int batch = 16, followed = 0;
+  for (std::int64_t window = 0; window < 64; ++window) {
+    RoundEntry entry{.bounds = bounds, .start_batch = 16, .batch = batch};
+    entry.report = Report{.iterations = 5};
+    (void)advisor.Submit(window, entry);
+    Answer answer;
+    while (!(answer = advisor.Poll()).ready)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // let a breaker close again
+    if (!answer.batch) continue;
+    ++followed;
+    EXPECT_GE(*answer.batch, 8);
+    EXPECT_LE(*answer.batch, 64);
+    EXPECT_EQ(*answer.batch % 8, 0);
+    EXPECT_TRUE(window % 8 == 2 || window % 8 == 3) << window;
+    batch = *answer.batch;
+  }
+  EXPECT_GT(followed, 0);
+  EXPECT_GT(advisor.counts().dropped, 0);
+  server->Shutdown(gpr_time_from_millis(100, GPR_TIMESPAN));
+}
+
+}  // namespace
+}  // namespace dynamix

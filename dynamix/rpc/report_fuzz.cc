@@ -1,0 +1,23 @@
+// Any bytes as a report: refused with a sentence, or legal in everything that is not a measurement.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "dynamix/rpc/messages.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto parsed =
+      dynamix::ParseReport(std::string_view(reinterpret_cast<const char*>(data), size));
+  if (!parsed.ok()) {
+    if (parsed.error().empty()) std::abort();
+    return 0;
+  }
+  const dynamix::ReportMessage& message = parsed.value();
+  if (!dynamix::CheckJobName(message.worker.job).empty()) std::abort();
+  if (message.entry.batch < 1 || message.entry.bounds.lowest() > message.entry.bounds.highest())
+    std::abort();
+  // What was understood can be said and understood again.
+  if (!dynamix::ParseReport(dynamix::EncodeReport(message)).ok()) std::abort();
+  return 0;
+}
