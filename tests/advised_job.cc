@@ -7,11 +7,13 @@
 //     first=R size=N      this process runs ranks R ... R + RANKS - 1 of N (default 0, RANKS)
 //     timeout=S breaker=S of the client
 //     slow=R:MS           rank R's compute takes so much longer
+//     spin=MS             every iteration uses so much processor time
 //     ca= cert= key= name= token=
 #include <barrier>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -86,10 +88,11 @@ class Job {
   }
 
   void Run() {
+    const Clock::time_point start = Clock::now();
     std::vector<std::thread> threads;
     for (int r = 0; r < flags_.ranks; ++r) threads.emplace_back([this, r] { RunRank(r); });
     for (std::thread& thread : threads) thread.join();
-    Print();
+    Print(Ms(Clock::now() - start) / static_cast<double>(std::max<std::int64_t>(1, iterations_)));
   }
 
  private:
@@ -122,12 +125,14 @@ class Job {
     const std::string slow = flags_.Text("slow");
     const bool is_slow = !slow.empty() && std::stoi(slow) == r;
     const double extra_ms = is_slow ? std::stod(slow.substr(slow.find(':') + 1)) : 0;
+    const double spin_ms = flags_.Number("spin", 0);
     double compute_ms = 0, wait_ms = 0, iteration_ms = 0;
     int iterations = 0;
     while (!done_) {
       const Clock::time_point start = Clock::now();
       Part& part = parts_[r];
       Compute(r, part);
+      Spin(spin_ms);
       const double least = flags_.pace_ms * (0.5 + 0.5 * part.batch / kStart) + extra_ms;
       std::this_thread::sleep_until(
           start + std::chrono::microseconds(static_cast<std::int64_t>(1e3 * least)));
@@ -170,6 +175,16 @@ class Job {
     std::fflush(stdout);
   }
 
+  static void Spin(double ms) {
+    const auto used = [] {
+      timespec time{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+      return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
+    };
+    for (const double end = ms > 0 ? used() + ms : 0; ms > 0 && used() < end;) {
+    }
+  }
+
   static double Ms(Clock::duration time) {
     return std::chrono::duration<double, std::milli>(time).count();
   }
@@ -206,6 +221,7 @@ class Job {
     loss_ = loss / count;
     accuracy_ = correct / count;
     cursor_ += static_cast<std::int64_t>(count);
+    ++iterations_;
     done_ = cursor_ >= flags_.samples;
     if (!ready) return;
     for (Part& part : parts_) {
@@ -216,7 +232,7 @@ class Job {
     }
   }
 
-  void Print() const {
+  void Print(double iteration_ms) const {
     std::uint64_t hash = 14695981039346656037u;
     for (const double weight : weights_) {
       std::uint64_t bits;
@@ -239,10 +255,11 @@ class Job {
     std::printf(
         "{\"samples\":%lld,\"weights\":\"%016llx\",\"switches\":%d,\"lowest\":%d,\"highest\":%d,"
         "\"batches\":[%s],\"submitted\":%lld,\"advised\":%lld,\"failed\":%lld,\"dropped\":%lld,"
-        "\"joined\":%lld,\"fallback\":%s,\"loss\":%.6f}\n",
+        "\"joined\":%lld,\"fallback\":%s,\"loss\":%.6f,\"iteration_ms\":%.6f}\n",
         number(cursor_), static_cast<unsigned long long>(hash), switches_, lowest_, highest_,
         batches.c_str(), number(sum.submitted), number(sum.advised), number(sum.failed),
-        number(sum.dropped), number(sum.joined), sum.fallback ? "true" : "false", loss_);
+        number(sum.dropped), number(sum.joined), sum.fallback ? "true" : "false", loss_,
+        iteration_ms);
   }
 
   const Flags flags_;
@@ -255,7 +272,7 @@ class Job {
   }();
   double weights_[kFeatures] = {};
   double loss_ = 0, accuracy_ = 0;
-  std::int64_t cursor_ = 0;
+  std::int64_t cursor_ = 0, iterations_ = 0;
   bool done_ = false;
   int switches_ = 0, lowest_ = kStart, highest_ = kStart;
   std::barrier<Step> barrier_;

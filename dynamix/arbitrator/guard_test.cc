@@ -33,7 +33,7 @@ struct Course {
 };
 
 Course Serve(const PolicySpec& policy, int rounds, const GuardOptions& guard = {},
-           double slow_from = 1e9) {
+             double slow_from = 1e9) {
   FakeJob job(3, 200, 1e9);
   ServedJobOptions options;
   options.guard = guard;

@@ -20,6 +20,7 @@
 #include "dynamix/ppo/policy_file.h"
 #include "dynamix/ppo/tensor_file.h"
 #include "dynamix/rpc/admin.h"
+#include "dynamix/rpc/metrics.h"
 #include "dynamix/rpc/service.h"
 
 namespace dynamix {
@@ -33,6 +34,7 @@ struct ArbitratorFlags {
   std::string run;        // folder of records and checkpoints; empty: nothing is kept
   std::string reference;  // rounds.jsonl of an earlier run of the same job
   std::string swap;
+  std::string metrics;  // HOST:PORT; empty: none
   bool reload = false, learn = false, json = false, no_guard = false, reflection = false;
   GateOptions gate;
   GuardOptions guard;
@@ -104,7 +106,7 @@ ServedJobOptions JobOptionsFor(const ArbitratorFlags& flags, const std::string& 
   return options;
 }
 
-ServiceOptions MakeServiceOptions(const ArbitratorFlags& flags) {
+ServiceOptions MakeServiceOptions(const ArbitratorFlags& flags, Metrics* metrics) {
   ServiceOptions options;
   options.address = flags.address;
   options.tls = ReadTls(flags.tls);
@@ -120,10 +122,12 @@ ServiceOptions MakeServiceOptions(const ArbitratorFlags& flags) {
   options.find_policy = [flags](const std::string& name) {
     return FindPolicy(name.empty() ? flags.policy : name);
   };
-  if (!flags.run.empty())
-    options.on_round = [log = std::make_shared<RoundLog>(flags.run)](const RoundRecord& record) {
-      log->Add(record);  // shared only because a std::function must be copyable
-    };
+  // Shared only because a std::function must be copyable.
+  const auto log = flags.run.empty() ? nullptr : std::make_shared<RoundLog>(flags.run);
+  options.on_round = [log, metrics](const RoundRecord& record) {
+    if (metrics != nullptr) metrics->Add(record);
+    if (log != nullptr) log->Add(record);
+  };
   return options;
 }
 
@@ -135,7 +139,8 @@ void AllowManyConnections() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-void Announce(const ArbitratorFlags& flags, const Service& service, std::uint64_t epoch) {
+void Announce(const ArbitratorFlags& flags, const Service& service, std::uint64_t epoch,
+              const Metrics* metrics) {
   const std::string host = flags.address.substr(0, flags.address.rfind(':'));
   const std::string address = flags.address.starts_with("unix:")
                                   ? flags.address
@@ -144,6 +149,7 @@ void Announce(const ArbitratorFlags& flags, const Service& service, std::uint64_
     std::printf("%s\n", nlohmann::json{{"address", address},
                                        {"port", service.port()},
                                        {"epoch", epoch},
+                                       {"metrics_port", metrics ? metrics->port() : 0},
                                        {"policy", flags.policy},
                                        {"learn", flags.learn}}
                             .dump()
@@ -161,7 +167,13 @@ void Serve(const ArbitratorFlags& flags) {
   PolicySpec policy = FindPolicy(flags.policy);
   // What every job would be refused for is better known now.
   (void)ServedJob(policy, JobOptionsFor(flags, "try", 1));
-  ServiceOptions options = MakeServiceOptions(flags);
+  std::unique_ptr<Metrics> metrics;
+  if (!flags.metrics.empty()) {
+    Result<std::unique_ptr<Metrics>> started = Metrics::Start(flags.metrics);
+    if (!started) throw std::runtime_error(started.error());
+    metrics = std::move(started).value();
+  }
+  ServiceOptions options = MakeServiceOptions(flags, metrics.get());
   options.Validate();
   options.epoch = NextEpoch(flags.run);
   AllowManyConnections();
@@ -170,9 +182,10 @@ void Serve(const ArbitratorFlags& flags) {
   Result<std::unique_ptr<Service>> started = Service::Start(options, policy);
   if (!started) throw std::runtime_error(started.error());
   Service& service = *started.value();
-  Announce(flags, service, options.epoch);
+  Announce(flags, service, options.epoch, metrics.get());
   while (!interrupted) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (metrics) metrics->Set(service.counts());
     if (!reload.Take()) continue;
     try {
       service.SetPolicy(FindPolicy(flags.policy));
@@ -208,6 +221,7 @@ void AddServingFlags(CLI::App& command, ArbitratorFlags& flags) {
   add("--valid-windows", flags.valid_windows, "windows until advice is too old to follow");
   add("--max-jobs", flags.max_jobs, "jobs at once");
   add("--seed", flags.seed, "of everything random");
+  command.add_option("--metrics", flags.metrics, "HOST:PORT of Prometheus metrics; default: none");
   command.add_flag("--reflection", flags.reflection, "let tools list the methods");
 }
 

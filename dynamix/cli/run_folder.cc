@@ -148,7 +148,8 @@ json RoundRecorder::operator()(const Round& round, const Arbitrator& arbitrator,
   last_loss_ = truth.held_out_loss;
   const std::vector<int> sizes =
       Apply(round, arbitrator.states().shares, arbitrator.decisions(), actions_);
-  json line = RoundJson(round, arbitrator.states(), arbitrator.decisions(), truth, sizes, previous_, gained);
+  json line = RoundJson(round, arbitrator.states(), arbitrator.decisions(), truth, sizes, previous_,
+                        gained);
   folder_.AddRound(line);
   previous_ = std::move(batches);
   return line;

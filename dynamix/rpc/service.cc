@@ -1,6 +1,6 @@
 #include "dynamix/rpc/service.h"
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <dlfcn.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
 
@@ -255,7 +255,9 @@ class Service::Implementation {
       : options(wanted), table(wanted, policy), methods(options, table, server) {}
 
   bool Listen() {
-    if (options.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    // Not linked: the library switches reflection on for every server of the process that loads it.
+    if (options.reflection && dlopen(DYNAMIX_GRPC_REFLECTION, RTLD_NOW | RTLD_GLOBAL) == nullptr)
+      table.Log({LogEvent::Level::kWarning, "no_reflection", "", -1, dlerror()});
     grpc::ServerBuilder builder;
     Limit(options, builder);
     builder.AddListeningPort(options.address, Credentials(options.tls), &port);

@@ -8,8 +8,8 @@
 #include <functional>
 #include <vector>
 
-#include "dynamix/simulator/convergence.h"
 #include "dynamix/core/advisor.h"
+#include "dynamix/simulator/convergence.h"
 #include "dynamix/training/worker_group.h"
 
 namespace dynamix {

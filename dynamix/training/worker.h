@@ -22,12 +22,12 @@
 #include <string>
 #include <vector>
 
+#include "dynamix/core/advisor.h"
 #include "dynamix/core/batch.h"
 #include "dynamix/core/noise_scale.h"
 #include "dynamix/core/report.h"
 #include "dynamix/core/result.h"
 #include "dynamix/simulator/convergence.h"
-#include "dynamix/core/advisor.h"
 #include "dynamix/training/classifier.h"
 #include "dynamix/training/gradient_exchange.h"
 #include "dynamix/training/optimizer.h"

@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include "dynamix/rpc/advised_worker.h"
+#include "dynamix/rpc/dynamix.h"
+
+struct dynamix_worker {
+  dynamix::AdvisedWorker worker;
+};
+
+namespace {
+
+// The caller may have been compiled with fewer fields: those it lacks keep their defaults.
+template <typename T>
+T Complete(const T* given, void (*init)(T*)) {
+  T whole;
+  init(&whole);
+  if (given == nullptr) return whole;
+  const std::size_t known = std::min(given->struct_size, sizeof(T));
+  std::memcpy(&whole, given, known);
+  whole.struct_size = sizeof(T);
+  return whole;
+}
+
+std::string Text(const char* text) { return text == nullptr ? "" : text; }
+
+dynamix::AdvisedWorkerOptions Translate(const dynamix_options& from) {
+  dynamix::AdvisedWorkerOptions to;
+  to.advisor.addresses = Text(from.addresses);
+  to.advisor.job = Text(from.job);
+  to.advisor.rank = from.rank;
+  to.advisor.size = from.size;
+  to.advisor.timeout_s = to.advisor.patience_s = from.timeout_s;
+  to.advisor.settings.base_learning_rate = from.base_learning_rate;
+  to.advisor.settings.base_batch = from.base_batch;
+  to.advisor.settings.target_accuracy = from.target_accuracy;
+  to.advisor.token = Text(from.token);
+  to.advisor.tls = {Text(from.tls_authority), Text(from.tls_certificate), Text(from.tls_key)};
+  to.advisor.tls_name = Text(from.tls_name);
+  to.bounds = {.min = from.min_batch, .max = from.max_batch, .granularity = from.granularity};
+  to.start_batch = from.start_batch;
+  to.window_iterations = from.window_iterations;
+  return to;
+}
+
+}  // namespace
+
+extern "C" {
+
+void dynamix_options_init(dynamix_options* options) {
+  *options = {};
+  options->struct_size = sizeof *options;
+  options->job = "job";
+  options->size = 1;
+  options->start_batch = 32;
+  options->min_batch = 8;
+  options->max_batch = 1024;
+  options->granularity = 1;
+  options->window_iterations = 20;
+  options->timeout_s = 3;
+  options->base_learning_rate = options->base_batch = options->target_accuracy = dynamix::kMissing;
+}
+
+void dynamix_iteration_init(dynamix_iteration* iteration) {
+  iteration->struct_size = sizeof *iteration;
+  for (double* field : {&iteration->iteration_ms, &iteration->compute_ms, &iteration->wait_ms,
+                        &iteration->communication_ms, &iteration->loss, &iteration->accuracy,
+                        &iteration->gradient_norm, &iteration->noise_scale,
+                        &iteration->learning_rate, &iteration->progress})
+    *field = dynamix::kMissing;
+}
+
+dynamix_worker* dynamix_worker_start(const dynamix_options* options, char* error,
+                                     size_t error_size) {
+  std::string problem;
+  try {
+    const dynamix_options whole = Complete(options, dynamix_options_init);
+    return new dynamix_worker{dynamix::AdvisedWorker(Translate(whole))};
+  } catch (const std::exception& thrown) {
+    problem = thrown.what();
+  }
+  if (error != nullptr && error_size > 0) std::snprintf(error, error_size, "%s", problem.c_str());
+  return nullptr;
+}
+
+int dynamix_worker_batch(const dynamix_worker* worker) { return worker->worker.batch(); }
+
+int dynamix_worker_end_iteration(dynamix_worker* worker, const dynamix_iteration* iteration) {
+  const dynamix_iteration whole = Complete(iteration, dynamix_iteration_init);
+  try {
+    return worker->worker.EndIteration({.iteration_ms = whole.iteration_ms,
+                                        .compute_ms = whole.compute_ms,
+                                        .wait_ms = whole.wait_ms,
+                                        .communication_ms = whole.communication_ms,
+                                        .loss = whole.loss,
+                                        .accuracy = whole.accuracy,
+                                        .gradient_norm = whole.gradient_norm,
+                                        .noise_scale = whole.noise_scale,
+                                        .learning_rate = whole.learning_rate,
+                                        .progress = whole.progress});
+  } catch (const std::exception&) {
+    return worker->worker.batch();  // a bug of ours must not stop their training
+  }
+}
+
+void dynamix_worker_get_counts(const dynamix_worker* worker, dynamix_counts* counts) {
+  const dynamix::RemoteAdvisorCounts now = worker->worker.counts();
+  dynamix_counts whole{sizeof whole, now.submitted,    now.advised,
+                       now.failed,   now.breaker_open, now.fallback};
+  const std::size_t size = std::min(counts->struct_size, sizeof whole);
+  whole.struct_size = size;
+  std::memcpy(counts, &whole, size);
+}
+
+void dynamix_worker_stop(dynamix_worker* worker) { delete worker; }
+
+int dynamix_abi_version(void) { return DYNAMIX_ABI_VERSION; }
+
+}  // extern "C"

@@ -1,0 +1,85 @@
+/* dynamix.h: batch sizes from a DYNAMIX arbitrator, for C and every language that can call C.
+ *
+ *   dynamix_options options;
+ *   dynamix_options_init(&options);
+ *   options.addresses = "127.0.0.1:7040";  options.rank = rank;  options.size = size;
+ *   dynamix_worker* worker = dynamix_worker_start(&options, error, sizeof error);
+ *   for (...) {
+ *     ... one iteration of dynamix_worker_batch(worker) samples ...
+ *     dynamix_worker_end_iteration(worker, &iteration);
+ *   }
+ *   dynamix_worker_stop(worker);
+ *
+ * No function waits for the network, throws or ends the process. Without an arbitrator the batch
+ * stays. Ranks may switch in different iterations: weight each rank's gradient by the samples it
+ * really used. One thread per worker. Structures start with their size, which the *_init functions
+ * set, so that fields can be added at the end; nothing is ever removed (DYNAMIX_ABI_VERSION). */
+#ifndef DYNAMIX_H_
+#define DYNAMIX_H_
+
+#include <stddef.h>
+
+#define DYNAMIX_ABI_VERSION 1
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct dynamix_worker dynamix_worker;
+
+typedef struct dynamix_options {
+  size_t struct_size;
+  const char* addresses; /* "HOST:PORT[,HOST:PORT...]" */
+  const char* job;       /* 1 to 128 letters, digits, '.', '_', '-'; default "job" */
+  int rank, size;        /* default 0 of 1 */
+  int start_batch;       /* samples of this rank in an iteration; default 32 */
+  int min_batch;         /* default 8 */
+  int max_batch;         /* default 1024 */
+  int granularity;       /* batches are multiples of this; default 1 */
+  int window_iterations; /* iterations between two reports; default 20 */
+  double timeout_s;      /* how long advice is waited for, in the background; default 3 */
+  /* What the job was configured with; NaN: unknown. */
+  double base_learning_rate, base_batch, target_accuracy;
+  const char* token; /* NULL: none */
+  /* PEM texts for mTLS; all three or none. */
+  const char *tls_authority, *tls_certificate, *tls_key;
+  const char* tls_name; /* in the arbitrator's certificate; NULL: the address's host */
+} dynamix_options;
+
+/* One iteration as this rank saw it; NaN: not measured (the default of every field). */
+typedef struct dynamix_iteration {
+  size_t struct_size;
+  double iteration_ms, compute_ms, wait_ms, communication_ms;
+  double loss, accuracy, gradient_norm, noise_scale, learning_rate;
+  double progress; /* samples seen over samples planned */
+} dynamix_iteration;
+
+typedef struct dynamix_counts {
+  size_t struct_size;
+  long long windows, advised, failed_calls;
+  int breaker_open; /* it has stopped asking for a while */
+  int fallback;     /* the arbitrator's guard is in force */
+} dynamix_counts;
+
+void dynamix_options_init(dynamix_options* options);
+void dynamix_iteration_init(dynamix_iteration* iteration);
+
+/* NULL when an option is out of range; `error` (may be NULL) then says which, with the value and
+ * what is allowed. */
+dynamix_worker* dynamix_worker_start(const dynamix_options* options, char* error,
+                                     size_t error_size);
+/* Samples of the next iteration. */
+int dynamix_worker_batch(const dynamix_worker* worker);
+/* Returns the same, after an iteration ended. */
+int dynamix_worker_end_iteration(dynamix_worker* worker, const dynamix_iteration* iteration);
+void dynamix_worker_get_counts(const dynamix_worker* worker, dynamix_counts* counts);
+/* Takes at most 0.2 s. NULL is allowed. */
+void dynamix_worker_stop(dynamix_worker* worker);
+
+int dynamix_abi_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* DYNAMIX_H_ */
