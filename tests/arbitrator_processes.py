@@ -37,16 +37,18 @@ class Arbitrator:
                    "--lease", "2", "--round-deadline", str(self.round_deadline), "--json", *self.flags]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         env=self.environment, start_new_session=True)
-        threading.Thread(target=self._read_log, args=(self.process,), daemon=True).start()
+        self.log = []  # of this process
+        threading.Thread(target=self._read_log, args=(self.process, self.log), daemon=True).start()
         line = self.process.stdout.readline()
         if not line:
             raise AssertionError(f"the arbitrator did not start: {self.process.wait()} {self.log[-5:]}")
         self.hello = json.loads(line)
         self.port = self.hello["port"]
 
-    def _read_log(self, process):
+    @staticmethod
+    def _read_log(process, log):
         for line in process.stderr:
-            self.log.append(line)
+            log.append(line)
 
     def events(self, name):
         return [line for line in list(self.log) if f'"event":"{name}"' in line]

@@ -10,6 +10,8 @@ namespace {
 
 constexpr double kSmoothing = 0.3;
 constexpr int kMostDoublings = 6;
+// Smoothed loss over its best, up to which batches can be good ones.
+constexpr double kHealthyLoss = 1.1;
 
 // Weight of the newest round in a smoothed value.
 double Smooth(double old, double fresh) {
@@ -78,7 +80,8 @@ void Guard::Measure(const Round& round) {
   if (state_ != State::kAdvises) return;
   // A spell without fallback clears the record.
   if (++advised_ > 4 * options_.hold) in_a_row_ = 0;
-  if (RateOf(rate) >= RateOf(before_)) good_ = Batches(round);
+  const bool healthy = IsMissing(loss_) || loss_ <= kHealthyLoss * best_loss_;
+  if (healthy && RateOf(rate) >= RateOf(before_)) good_ = Batches(round);
 }
 
 bool Guard::IsWorse() const {

@@ -85,10 +85,14 @@ TEST(GuardTest, AnExplodingLossIsStopped) {
   Round round = job.Reset();
   Guard::State state = Guard::State::kMeasures;
   for (int i = 0; i < 12; ++i) {
-    for (RoundEntry& entry : round.entries) entry.report->training.loss = i < 6 ? 1 : 10;
+    for (RoundEntry& entry : round.entries) {
+      entry.batch = i < 6 ? 32 : 64;
+      entry.report->training.loss = i < 6 ? 1 : 10;
+    }
     state = guard.Look(round);
   }
   EXPECT_EQ(state, Guard::State::kFallsBack);
+  EXPECT_EQ(guard.good_batches(), std::vector<int>(2, 32));
 }
 
 TEST(GuardTest, RoundsWithoutMeasurementsChangeNothing) {

@@ -192,8 +192,7 @@ struct RemoteAdvisor::Courier::Call {
 template <typename Request, typename Response, typename Prepare>
 void RemoteAdvisor::Courier::Await(std::unique_lock<std::mutex>& lock,
                                    Call<Request, Response>& call, double timeout_s,
-                                   bool until_newer, Prepare prepare) {
-  const std::int64_t window = window_;
+                                   Prepare prepare) {
   Line& line = *lines_[line_];
   line.Prepare(call.context, timeout_s);
   lock.unlock();
@@ -204,7 +203,7 @@ void RemoteAdvisor::Courier::Await(std::unique_lock<std::mutex>& lock,
   bool ok = false, cancelled = false;
   while (line.queue().AsyncNext(&tag, &ok, kLook) != grpc::CompletionQueue::GOT_EVENT) {
     const std::lock_guard look(mutex_);
-    const bool pointless = (stopping_ && !leaving_) || (until_newer && window_ != window);
+    const bool pointless = stopping_ && !leaving_;
     if (pointless && !cancelled) call.context.TryCancel();
     cancelled = cancelled || pointless;
   }
@@ -221,7 +220,7 @@ RemoteAdvisor::Courier::Outcome RemoteAdvisor::Courier::Join(std::unique_lock<st
   message.settings = options_.settings;
   Call<v1::JoinRequest, v1::JoinResponse> call;
   Write(message, call.request);
-  Await(lock, call, options_.timeout_s, false, [](auto& stub, auto& own, auto& queue) {
+  Await(lock, call, options_.timeout_s, [](auto& stub, auto& own, auto& queue) {
     return stub.PrepareAsyncJoin(&own.context, own.request, &queue);
   });
   if (!call.status.ok()) {
@@ -247,7 +246,7 @@ void RemoteAdvisor::Courier::Leave(std::unique_lock<std::mutex>& lock) {
   leaving_ = true;
   Call<v1::LeaveRequest, v1::LeaveResponse> call;
   Write(name_, *call.request.mutable_worker());
-  Await(lock, call, kFarewellS, false, [](auto& stub, auto& own, auto& queue) {
+  Await(lock, call, kFarewellS, [](auto& stub, auto& own, auto& queue) {
     return stub.PrepareAsyncLeave(&own.context, own.request, &queue);
   });
 }
@@ -257,10 +256,9 @@ ReportMessage RemoteAdvisor::Courier::Message() const {
 }
 
 RemoteAdvisor::Courier::Outcome RemoteAdvisor::Courier::Report(std::unique_lock<std::mutex>& lock) {
-  const std::int64_t window = window_;
   Call<v1::ReportRequest, v1::Advice> call;
   Write(Message(), call.request);
-  Await(lock, call, options_.timeout_s, true, [](auto& stub, auto& own, auto& queue) {
+  Await(lock, call, options_.timeout_s, [](auto& stub, auto& own, auto& queue) {
     return stub.PrepareAsyncReport(&own.context, own.request, &queue);
   });
   if (call.status.ok()) {
@@ -274,7 +272,7 @@ RemoteAdvisor::Courier::Outcome RemoteAdvisor::Courier::Report(std::unique_lock<
     Failed(advice ? "stale: its epoch is " + std::to_string(advice.value().epoch) : advice.error());
     return Outcome::kFailed;
   }
-  if (window_ != window || stopping_) return Outcome::kInterrupted;
+  if (stopping_) return Outcome::kFailed;
   if (call.status.error_code() == grpc::StatusCode::NOT_FOUND) return Outcome::kUnknownWorker;
   Failed(call.status.error_message());
   return Outcome::kFailed;

@@ -28,16 +28,17 @@ class RemoteAdvisor::Courier {
  private:
   using Clock = std::chrono::steady_clock;
   class Line;  // to one address
-  enum class Outcome { kDone, kFailed, kUnknownWorker, kInterrupted };
+  enum class Outcome { kDone, kFailed, kUnknownWorker };
 
   void Run();
-  // Makes the call without the lock and returns with it, when the call has ended: by itself, by the
-  // end of this object, or (if asked) because a newer window makes it pointless.
+  // Makes the call without the lock and returns with it, when the call has ended: by itself or by
+  // the end of this object. A newer window does not end it: where an answer takes longer than a
+  // window, no call would ever be answered.
   template <typename Request, typename Response>
   struct Call;
   template <typename Request, typename Response, typename Prepare>
   void Await(std::unique_lock<std::mutex>& lock, Call<Request, Response>& call, double timeout_s,
-             bool until_newer, Prepare prepare);
+             Prepare prepare);
   void Leave(std::unique_lock<std::mutex>& lock);
   void Deliver(std::unique_lock<std::mutex>& lock);
   Outcome Join(std::unique_lock<std::mutex>& lock);
