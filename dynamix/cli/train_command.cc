@@ -196,9 +196,10 @@ void AddLiveFlags(CLI::App& command, TrainFlags& flags) {
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
   command
-      .add_option("--monitor", flags.monitor,
-                  "live: best source of network metrics: ebpf, inet_diag, own_sockets; or none, and no "
-                  "host metrics either")
+      .add_option(
+          "--monitor", flags.monitor,
+          "live: best source of network metrics: ebpf, inet_diag, own_sockets; or none, and no "
+          "host metrics either")
       ->check(CLI::IsMember({"ebpf", "inet_diag", "own_sockets", "none"}))
       ->capture_default_str();
   command.add_option("--interface", flags.interface, "live: network interface of the exchange");
