@@ -170,5 +170,15 @@ TEST_F(CheckpointTest, ADamagedFileFallsBackToTheOneBefore) {
   EXPECT_THAT(refused.error(), testing::HasSubstr("checksum"));
 }
 
+// Ranks measure their own time; were each to end by its own, the other would wait for it in vain.
+TEST_F(LiveJobTest, AJobThatIsOutOfTimeEndsOnAllRanksWithTheSameWindow) {
+  options_.planned_samples = 1e9;
+  options_.most_seconds = 0.05;
+  const Outcome outcome = Run(false);
+  EXPECT_GE(outcome.state.seconds, 0.05);
+  EXPECT_FALSE(outcome.state.stopped);
+  EXPECT_GE(outcome.decisions, 1);
+}
+
 }  // namespace
 }  // namespace dynamix
