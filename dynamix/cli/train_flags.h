@@ -32,6 +32,7 @@ struct TrainFlags {
   double width = 0, planned_samples = 0, target_accuracy = 0, learning_rate = 0;
   int start_batch = 0;
   double time_s = 0;  // > 0: run so long on the job's clock, target or not
+  int held_out = 0;   // images that accuracy is measured on; 0: live 10,000, virtual 2,000
   double epochs = 0;  // > 0: run so many passes over the data set, target or not
   // live
   bool resume = false;
