@@ -1,7 +1,7 @@
 /* Training with a launcher and a collective that are not ours, made adaptive: MPI ranks, each with
  * the batch an arbitrator advises, gradients summed by MPI_Allreduce.
  *   dynamix arbitrator --policy goodput
- *   mpirun -n 4 mpi_training 127.0.0.1:7040 100000
+ *   mpirun -n 4 mpi_training 127.0.0.1:7040 100000 2      2: ms an iteration takes at least
  * Linear regression on made-up data. The lines that matter are the ones that begin with dynamix_.
  */
 #include <dynamix.h>
@@ -9,6 +9,7 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { kFeatures = 32 };
 
@@ -40,6 +41,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const long long planned = argc > 2 ? atoll(argv[2]) : 100000;
+  const int least_us = argc > 3 ? 1000 * atoi(argv[3]) : 0; /* as if the model were larger */
 
   dynamix_options options;
   dynamix_options_init(&options);
@@ -68,6 +70,7 @@ int main(int argc, char** argv) {
     for (int f = 0; f < kFeatures + 2; ++f) sums[f] = 0;
     sums[kFeatures] = AddGradient(weights, seen + before, batch, sums);
     sums[kFeatures + 1] = batch;
+    if (least_us > 0) usleep((useconds_t)least_us);
     const double computed = MPI_Wtime();
     MPI_Allreduce(MPI_IN_PLACE, sums, kFeatures + 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     const double done = MPI_Wtime();

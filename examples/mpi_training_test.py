@@ -14,12 +14,12 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(sys.argv[3]) / "tests"))
 from arbitrator_processes import Arbitrator, Place  # noqa: E402
 
-RANKS, SAMPLES = 3, 400000
+RANKS, SAMPLES, LEAST_MS = 3, 16000, 4
 
 
 def run(address):
-    command = ["mpirun", "--oversubscribe", "--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo", "-n", str(RANKS),
-               sys.argv[2], address, str(SAMPLES)]
+    command = ["mpirun", "--oversubscribe", "--mca", "btl", "self,vader", "--mca", "mpi_yield_when_idle", "1", "-n", str(RANKS),
+               sys.argv[2], address, str(SAMPLES), str(LEAST_MS)]
     allow = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run(command, env={**os.environ, **allow}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           timeout=120)

@@ -9,3 +9,9 @@ if(NOT DYNAMIX_SANITIZER)
     set_tests_properties(arbitrator_${name} PROPERTIES TIMEOUT 300)
   endforeach()
 endif()
+if(DYNAMIX_WITH_TORCH)
+  add_test(NAME arbitrator_training
+           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/arbitrator_training_test.py
+                   $<TARGET_FILE:dynamix> /usr/share/datasets/fashion-mnist ${PROJECT_SOURCE_DIR})
+  set_tests_properties(arbitrator_training PROPERTIES TIMEOUT 300)
+endif()

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import traceback
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from arbitrator_processes import SAMPLES, Arbitrator, Job, Place, Relay, baseline  # noqa: E402
@@ -332,7 +333,16 @@ def learns_online_and_survives(place, wanted):
     assert again["samples"] >= SAMPLES and again["advised"] > 0, again
 
 
-FAULTS = [certificates, learns_online_and_survives, two_arbitrators, black_holed_and_healed, a_second_of_round_trip, never_started,
+def metrics_are_served(place, wanted):
+    with Arbitrator(place, flags=["--metrics", "127.0.0.1:0"]) as arbitrator:
+        expect_same(Job(place, arbitrator.address, name="seen", pace_ms=4).finish(), wanted)
+        time.sleep(0.2)  # counts are set twenty times a second
+        text = urllib.request.urlopen(f"http://127.0.0.1:{arbitrator.hello['metrics_port']}/metrics", timeout=10).read().decode()
+    for line in ('dynamix_rounds_total{job="seen"} 25', 'dynamix_local_batch{job="seen",rank="3"} 16', "dynamix_reports_total 100"):
+        assert line in text, (line, text)
+
+
+FAULTS = [metrics_are_served, certificates, learns_online_and_survives, two_arbitrators, black_holed_and_healed, a_second_of_round_trip, never_started,
           killed_in_a_call, killed_and_restarted, stopped_and_continued, connections_cut, restarted_with_another_policy,
           policy_swapped, worker_dies_and_restarts, straggler, advice_reaches_only_some, connection_flood, disk_full,
           shut_down_with_calls_pending, clock_jumps, epoch_grows_when_the_clock_is_set_back]
