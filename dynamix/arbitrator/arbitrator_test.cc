@@ -26,7 +26,7 @@ TEST(ArbitratorTest, TurnsRoundsIntoBatchesThroughTheWholeLoop) {
   Round round = job.Reset();
   const double before = round.GlobalBatch();
   round = job.Step(arbitrator.Step(round));
-  EXPECT_NEAR(round.GlobalBatch(), 1.5 * before, 2);
+  EXPECT_NEAR(round.GlobalBatch(), 3 * before, 2);
   // Shares are speed-proportional at once: 1, 2 and 3.
   EXPECT_NEAR(round.entries[2].batch / static_cast<double>(round.entries[0].batch), 3, 0.1);
   const double grown = round.GlobalBatch();

@@ -30,6 +30,7 @@ struct WindowOutcome {
   // Shaping (LearningRunOptions): potentials before and after the window, 0 without.
   double potential_before = 0, potential_after = 0;
   StepEnd end = StepEnd::kContinues;
+  double lump = 0;  // added to the team reward, in units of time
 };
 
 struct LearningOptions {

@@ -43,6 +43,7 @@ void LearningRunOptions::Validate() const {
   RequireInRange("shaping", shaping, 0.0, 10.0);
   RequireInRange("shaping_end", shaping_end, 1e-6, 1.0);
   RequireInRange("units_per_job", units_per_job, 1.0, 1e6);
+  RequireInRange("missed_cost", missed_cost, 0.0, 10.0);
 }
 
 LearningRun::LearningRun(const LearningRunOptions& options, TaskSource source)
@@ -83,9 +84,11 @@ std::vector<Round> LearningRun::StepEnvironments(std::vector<WindowOutcome>& out
     const double tau = slot.task.tau(truth.held_out_loss);
     outcomes[s].progress_seconds = tau - slot.tau;
     outcomes[s].time_scale_s = slot.task.reference_seconds / options_.units_per_job;
-    outcomes[s].end = truth.reached       ? StepEnd::kTerminated
-                      : truth.out_of_time ? StepEnd::kTruncated
-                                          : StepEnd::kContinues;
+    const bool missed = truth.schedule_ended && !truth.reached;
+    outcomes[s].end = truth.reached || missed ? StepEnd::kTerminated
+                      : truth.out_of_time     ? StepEnd::kTruncated
+                                              : StepEnd::kContinues;
+    if (missed) outcomes[s].lump = -options_.missed_cost * options_.units_per_job;
     slot.tau = tau;
     outcomes[s].potential_before = -shaping * slot.octaves_off;
     slot.octaves_off = OctavesOff(rounds[s], slot.task);
@@ -112,7 +115,8 @@ LearningRun::Step LearningRun::Advance() {
     step.windows += jobs;
     std::vector<int> ended;
     for (int s = 0; s < jobs; ++s) {
-      step.jobs_finished += outcomes[s].end == StepEnd::kTerminated ? 1 : 0;
+      const bool reached = slots_[s].task.environment->truth().reached;
+      (reached ? step.jobs_finished : step.jobs_missed) += outcomes[s].end != StepEnd::kContinues;
       if (outcomes[s].end == StepEnd::kContinues) continue;
       Begin(s);
       ended.push_back(s);

@@ -46,6 +46,10 @@ struct LearningRunOptions {
   double shaping = 0.3;
   double shaping_end = 0.7;
   double units_per_job = 50;  // units of time (LearningOptions) in a reference run, > 0
+  // What it costs, in reference runs, when the schedule ends before the target is reached, [0, 10].
+  // The job is then over: without this the loss would come window by window, long after the
+  // decisions that caused it, and dead jobs would fill the rollouts.
+  double missed_cost = 1;
   std::uint64_t seed = 1;
 
   void Validate() const;
@@ -61,6 +65,7 @@ class LearningRun {
     TeamReward mean_reward;
     std::int64_t windows = 0;  // of all jobs, in this step
     int jobs_finished = 0;     // reached their target in this step
+    int jobs_missed = 0;       // ended without
   };
   Step Advance();
 

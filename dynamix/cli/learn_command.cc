@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 struct LearnFlags {
   LearningRunOptions run;
   DistributionOptions tasks;
-  std::string actions = "relative,share,team+local";
+  std::string actions = "wide,share,team+local";
   std::vector<std::string> without;
   std::string out = "learned.safetensors";
   std::string folder = "runs/learn";
@@ -159,6 +159,7 @@ class Learning {
     nlohmann::json line = {{"update", run_.updates()},
                            {"windows", step.windows},
                            {"jobs_finished", step.jobs_finished},
+                           {"jobs_missed", step.jobs_missed},
                            {"quality", step.mean_reward.quality},
                            {"efficiency", step.mean_reward.efficiency},
                            {"stability", step.mean_reward.stability}};
@@ -249,12 +250,14 @@ void AddLearnCommand(CLI::App& app) {
   add("--min-workers", flags->tasks.min_workers, "smallest cluster");
   add("--max-workers", flags->tasks.max_workers, "largest cluster");
   add("--actions", flags->actions,
-      "KIND,BASE,LEVELS: relative|additive, share|current, team|local|team+local");
+      "KIND,BASE,LEVELS: wide|relative|additive, share|current, team|local|team+local");
   command->add_option("--without", flags->without, "feature families to do without (ablation)")
       ->delimiter(',');
   add("--hidden", flags->run.hidden, "widths of the tanh layers");
   add("--team-discount", learning.team_discount, "per unit of time");
   add("--local-discount", learning.local_discount, "per unit of time");
+  add("--missed-cost", flags->run.missed_cost,
+      "reference runs that a job costs whose schedule ends before its target");
   add("--units", flags->run.units_per_job, "units of time in a reference run");
   add("--shaping", flags->run.shaping, "weight of shaping towards the hindsight batch");
   add("--shaping-end", flags->run.shaping_end, "share of the updates after which shaping is over");

@@ -54,14 +54,19 @@ nlohmann::json HeadJson(const ActorCritic& model, const std::vector<Column>& col
 nlohmann::json Describe(const std::string& path) {
   const std::string bytes = Require(ReadBytes(path));
   const PolicyModel model = Require(LoadPolicy(path));
-  nlohmann::json actions = nlohmann::json::array();
-  for (int a = 0; a < kActionCount; ++a) actions.push_back(ActionName(model.actions.kind, a));
+  const ActionKind kind = model.actions.kind;
+  nlohmann::json team = nlohmann::json::array(), local = nlohmann::json::array();
+  for (int a = 0; a < kActionCount; ++a) {
+    team.push_back(TeamActionName(kind, a));
+    local.push_back(LocalActionName(kind, a));
+  }
   nlohmann::json description = {{"file", path},
                                 {"bytes", bytes.size()},
                                 {"sha256", ChecksumOf(bytes)},
                                 {"feature_hash", FormatHash(FeatureHash())},
                                 {"actions", Format(model.actions)},
-                                {"action_set", actions},
+                                {"team_actions", team},
+                                {"local_actions", local},
                                 {"training", model.training}};
   if (model.local) description["local"] = HeadJson(*model.local, LocalColumns());
   if (model.team) description["team"] = HeadJson(*model.team, TeamColumns());
@@ -98,7 +103,8 @@ void Show(const ShowFlags& flags) {
   std::printf("sha256          %s\n", text("sha256").c_str());
   std::printf("feature list    %s (this build's)\n", text("feature_hash").c_str());
   std::printf("actions         %s: %s\n", text("actions").c_str(),
-              Join(description["action_set"]).c_str());
+              (Join(description["team_actions"]) + "; local " + Join(description["local_actions"]))
+                  .c_str());
   for (const char* head : {"local", "team"})
     if (description.contains(head)) PrintHead(head, description[head]);
   std::printf("training\n");

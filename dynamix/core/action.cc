@@ -9,12 +9,37 @@
 namespace dynamix {
 namespace {
 
-constexpr std::array<double, kActionCount> kFactors = {1 / 1.5, 1 / 1.125, 1, 1.125, 1.5};
-constexpr std::array<double, kActionCount> kSteps = {-100, -25, 0, 25, 100};
-constexpr std::array<std::string_view, kActionCount> kRelativeNames = {"/1.5", "/1.125", "hold",
-                                                                       "x1.125", "x1.5"};
-constexpr std::array<std::string_view, kActionCount> kAdditiveNames = {"-100", "-25", "hold", "+25",
-                                                                       "+100"};
+// One set of five: what each does to a batch, and its name.
+struct ActionSet {
+  std::string_view kind;
+  std::array<double, kActionCount> team_factors, local_factors;
+  std::array<double, kActionCount> steps;  // samples per worker
+  std::array<std::string_view, kActionCount> team_names, local_names;
+};
+constexpr std::array<double, kActionCount> kNoFactors = {1, 1, 1, 1, 1};
+constexpr std::array<double, kActionCount> kNoSteps = {0, 0, 0, 0, 0};
+constexpr std::array<double, kActionCount> kSmallFactors = {1 / 1.5, 1 / 1.125, 1, 1.125, 1.5};
+constexpr std::array<std::string_view, kActionCount> kSmallNames = {"/1.5", "/1.125", "hold",
+                                                                    "x1.125", "x1.5"};
+constexpr std::array<std::string_view, kActionCount> kStepNames = {"-100", "-25", "hold", "+25",
+                                                                   "+100"};
+// In the order of ActionKind.
+constexpr std::array<ActionSet, kActionKindCount> kSets = {{
+    {"relative", kSmallFactors, kSmallFactors, kNoSteps, kSmallNames, kSmallNames},
+    {"additive", kNoFactors, kNoFactors, {-100, -25, 0, 25, 100}, kStepNames, kStepNames},
+    {"wide",
+     {1.0 / 3, 1 / 1.25, 1, 1.25, 3},
+     kSmallFactors,
+     kNoSteps,
+     {"/3", "/1.25", "hold", "x1.25", "x3"},
+     kSmallNames},
+}};
+
+const ActionSet& SetOf(ActionKind kind) { return kSets[static_cast<int>(kind)]; }
+
+void CheckAction(int action) {
+  DYNAMIX_CHECK(action >= 0 && action < kActionCount, "an action is an index into the set");
+}
 
 ActionMask MaskFor(bool can_shrink, bool can_grow) {
   return {can_shrink, can_shrink, true, can_grow, can_grow};
@@ -30,13 +55,13 @@ std::vector<double> Wanted(const Round& round, const std::vector<double>& shares
   const GlobalBounds bounds = BoundsOf(round);
   const int team_action = options.team ? actions.team : kHold;
   const double target =
-      std::clamp(Adjust(options.kind, team_action, round.GlobalBatch(), round.ActiveCount()),
+      std::clamp(AdjustGlobal(options.kind, team_action, round.GlobalBatch(), round.ActiveCount()),
                  bounds.lowest, bounds.highest);
   std::vector<double> base = SplitGlobalBatch(round, target, weights);
   if (!options.local) return base;
   std::vector<double> adjusted = base;
   for (std::size_t i = 0; i < adjusted.size(); ++i)
-    adjusted[i] = std::max(0.0, Adjust(options.kind, actions.local[i], base[i]));
+    adjusted[i] = std::max(0.0, AdjustLocal(options.kind, actions.local[i], base[i]));
   return options.team ? SplitGlobalBatch(round, target, adjusted) : adjusted;
 }
 
@@ -44,35 +69,47 @@ std::vector<double> Wanted(const Round& round, const std::vector<double>& shares
 
 std::string Format(const ActionOptions& options) {
   DYNAMIX_CHECK(options.team || options.local, "at least one level of actions is on");
-  std::string text = options.kind == ActionKind::kRelative ? "relative" : "additive";
+  std::string text(SetOf(options.kind).kind);
   text += options.base == LocalBase::kShare ? ",share," : ",current,";
   return text + (options.team && options.local ? "team+local" : options.team ? "team" : "local");
 }
 
 ActionOptions ParseActionOptions(std::string_view text) {
-  for (ActionKind kind : {ActionKind::kRelative, ActionKind::kAdditive}) {
+  for (int kind = 0; kind < kActionKindCount; ++kind) {
     for (LocalBase base : {LocalBase::kShare, LocalBase::kCurrent}) {
       for (int levels = 1; levels <= 3; ++levels) {
-        const ActionOptions options{kind, base, (levels & 1) != 0, (levels & 2) != 0};
+        const ActionOptions options{static_cast<ActionKind>(kind), base, (levels & 1) != 0,
+                                    (levels & 2) != 0};
         if (Format(options) == text) return options;
       }
     }
   }
-  throw InputError::OutOfRange("actions", text,
-                               "KIND,BASE,LEVELS with KIND relative|additive, BASE share|current, "
-                               "LEVELS team|local|team+local");
+  throw InputError::OutOfRange(
+      "actions", text,
+      "KIND,BASE,LEVELS with KIND wide|relative|additive, BASE share|current, "
+      "LEVELS team|local|team+local");
 }
 
-std::string ActionName(ActionKind kind, int action) {
-  DYNAMIX_CHECK(action >= 0 && action < kActionCount, "an action is an index into the set");
-  return std::string(kind == ActionKind::kRelative ? kRelativeNames[action]
-                                                   : kAdditiveNames[action]);
+std::string TeamActionName(ActionKind kind, int action) {
+  CheckAction(action);
+  return std::string(SetOf(kind).team_names[action]);
 }
 
-double Adjust(ActionKind kind, int action, double batch, int workers) {
-  DYNAMIX_CHECK(action >= 0 && action < kActionCount, "an action is an index into the set");
-  return kind == ActionKind::kRelative ? batch * kFactors[action]
-                                       : batch + kSteps[action] * workers;
+std::string LocalActionName(ActionKind kind, int action) {
+  CheckAction(action);
+  return std::string(SetOf(kind).local_names[action]);
+}
+
+double AdjustGlobal(ActionKind kind, int action, double global_batch, int workers) {
+  CheckAction(action);
+  const ActionSet& set = SetOf(kind);
+  return global_batch * set.team_factors[action] + set.steps[action] * workers;
+}
+
+double AdjustLocal(ActionKind kind, int action, double batch) {
+  CheckAction(action);
+  const ActionSet& set = SetOf(kind);
+  return batch * set.local_factors[action] + set.steps[action];
 }
 
 ActionMask TeamMask(const Round& round, const ActionOptions& options) {

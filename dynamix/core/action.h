@@ -1,6 +1,7 @@
 // Actions: five discrete adjustments, of the global batch (team action) or of one worker's share
 // (local action), and Apply, which turns a policy's decisions into legal local batches.
 //
+//   wide      / 3, / 1.25, hold, x 1.25, x 3 for the team action; local actions as relative
 //   relative  / 1.5, / 1.125, hold, x 1.125, x 1.5
 //   additive  -100, -25, hold, +25, +100 samples per worker
 //
@@ -30,27 +31,30 @@ namespace dynamix {
 inline constexpr int kActionCount = 5;
 inline constexpr int kHold = 2;
 
-enum class ActionKind : int { kRelative = 0, kAdditive };
+enum class ActionKind : int { kRelative = 0, kAdditive, kWide };
+inline constexpr int kActionKindCount = 3;
 enum class LocalBase : int { kShare = 0, kCurrent };
 
 struct ActionOptions {
-  ActionKind kind = ActionKind::kRelative;
+  ActionKind kind = ActionKind::kWide;
   LocalBase base = LocalBase::kShare;
   bool team = true;   // one team action per round scales the global batch
   bool local = true;  // one local action per worker adjusts its share
 };
 
-// `relative,share,team+local` and the like: stored in policy files, printed, parsed.
+// `wide,share,team+local` and the like: stored in policy files, printed, parsed.
 std::string Format(const ActionOptions& options);
 // Throws InputError naming the text when it is not such a line.
 ActionOptions ParseActionOptions(std::string_view text);
 
 // "x1.125", "-25", "hold".
-std::string ActionName(ActionKind kind, int action);
+std::string TeamActionName(ActionKind kind, int action);
+std::string LocalActionName(ActionKind kind, int action);
 
-// The batch an action makes of `batch`, before clamping. `workers` is 1 for a local action; a team
-// action adds the additive step once per worker.
-double Adjust(ActionKind kind, int action, double batch, int workers = 1);
+// The batch an action makes of `batch`, before clamping. A team action adds the additive step once
+// per worker.
+double AdjustGlobal(ActionKind kind, int action, double global_batch, int workers);
+double AdjustLocal(ActionKind kind, int action, double batch);
 
 // Legal actions: hold always; growing unless everything is at its highest; shrinking unless
 // everything is at its lowest.

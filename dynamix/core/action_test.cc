@@ -14,7 +14,7 @@ namespace {
 
 std::vector<ActionOptions> AllOptions() {
   std::vector<ActionOptions> all;
-  for (auto kind : {ActionKind::kRelative, ActionKind::kAdditive})
+  for (auto kind : {ActionKind::kRelative, ActionKind::kAdditive, ActionKind::kWide})
     for (auto base : {LocalBase::kShare, LocalBase::kCurrent})
       for (int levels = 1; levels <= 3; ++levels)
         all.push_back({kind, base, (levels & 1) != 0, (levels & 2) != 0});
@@ -24,15 +24,18 @@ std::vector<ActionOptions> AllOptions() {
 Actions Hold(int workers) { return {kHold, std::vector<int>(workers, kHold)}; }
 
 TEST(ActionTest, SetsAreTheStatedOnes) {
-  EXPECT_DOUBLE_EQ(Adjust(ActionKind::kRelative, 0, 90), 60);
-  EXPECT_DOUBLE_EQ(Adjust(ActionKind::kRelative, 3, 80), 90);
-  EXPECT_DOUBLE_EQ(Adjust(ActionKind::kRelative, kHold, 77), 77);
-  EXPECT_DOUBLE_EQ(Adjust(ActionKind::kAdditive, 0, 90), -10);
-  EXPECT_DOUBLE_EQ(Adjust(ActionKind::kAdditive, 3, 80), 105);
-  EXPECT_DOUBLE_EQ(Adjust(ActionKind::kAdditive, 4, 800, 4), 1200);
-  EXPECT_EQ(ActionName(ActionKind::kRelative, 4), "x1.5");
-  EXPECT_EQ(ActionName(ActionKind::kAdditive, 1), "-25");
-  EXPECT_EQ(ActionName(ActionKind::kAdditive, kHold), "hold");
+  EXPECT_DOUBLE_EQ(AdjustLocal(ActionKind::kRelative, 0, 90), 60);
+  EXPECT_DOUBLE_EQ(AdjustGlobal(ActionKind::kRelative, 3, 80, 4), 90);
+  EXPECT_DOUBLE_EQ(AdjustGlobal(ActionKind::kWide, 4, 80, 4), 240);
+  EXPECT_DOUBLE_EQ(AdjustLocal(ActionKind::kWide, 4, 80), 120);
+  EXPECT_DOUBLE_EQ(AdjustLocal(ActionKind::kRelative, kHold, 77), 77);
+  EXPECT_DOUBLE_EQ(AdjustLocal(ActionKind::kAdditive, 0, 90), -10);
+  EXPECT_DOUBLE_EQ(AdjustLocal(ActionKind::kAdditive, 3, 80), 105);
+  EXPECT_DOUBLE_EQ(AdjustGlobal(ActionKind::kAdditive, 4, 800, 4), 1200);
+  EXPECT_EQ(LocalActionName(ActionKind::kRelative, 4), "x1.5");
+  EXPECT_EQ(TeamActionName(ActionKind::kWide, 0), "/3");
+  EXPECT_EQ(TeamActionName(ActionKind::kAdditive, 1), "-25");
+  EXPECT_EQ(LocalActionName(ActionKind::kAdditive, kHold), "hold");
 }
 
 TEST(ActionTest, OptionsSurviveTheirText) {
@@ -40,7 +43,7 @@ TEST(ActionTest, OptionsSurviveTheirText) {
     const ActionOptions parsed = ParseActionOptions(Format(options));
     EXPECT_EQ(Format(parsed), Format(options));
   }
-  EXPECT_EQ(Format(ActionOptions{}), "relative,share,team+local");
+  EXPECT_EQ(Format(ActionOptions{}), "wide,share,team+local");
   EXPECT_THROW(ParseActionOptions("relative,share"), InputError);
 }
 
@@ -106,7 +109,9 @@ TEST(ActionTest, ATeamActionScalesTheGlobalBatchAndALocalOneMovesShares) {
   for (RoundEntry& entry : round.entries) entry.batch = 100;
   Actions actions = Hold(2);
   actions.team = 4;
-  EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, {}), (std::vector<int>{150, 150}));
+  EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, {}), (std::vector<int>{300, 300}));
+  EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, {.kind = ActionKind::kRelative}),
+            (std::vector<int>{150, 150}));
   actions = Hold(2);
   actions.local[1] = 3;
   EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, {}), (std::vector<int>{94, 106}));

@@ -17,6 +17,13 @@ constexpr double kTrainingWeight = 0.3;
 // Relative changes of a batch below this are rounding, not a decision.
 constexpr double kSmallestChange = 0.02;
 
+// Elasticity: what a device with some overhead has, and how much evidence that counts as (squared
+// change of log b). A slope outside of this range is a device that changed its speed.
+constexpr double kPriorElasticity = 0.8;
+constexpr double kPriorSquares = 0.02;
+constexpr double kSteepest = 1.3;
+constexpr double kForgetting = 0.8;
+
 bool Positive(double value) { return std::isfinite(value) && value > 0; }
 
 double Log2Ratio(double over, double under) {
@@ -173,9 +180,13 @@ States Encoder::Encode(const Round& round) {
   global[kRuleLinear] = round.rule == LearningRateRule::kLinear;
   global[kRuleSqrt] = round.rule == LearningRateRule::kSqrt;
   global[kRuleAdaScale] = round.rule == LearningRateRule::kAdaScale;
+  global[kScheduleCosine] = round.schedule == Schedule::kCosine;
+  global[kScheduleStep] = round.schedule == Schedule::kStep;
+  global[kAdaptive] = round.adaptive;
   global[kHeterogeneity] = Heterogeneity(round, peers.compute_ms);
   global[kIterationGrowth] =
       Log2Ratio(MeanOver(round, [](const Report& r) { return r.iteration_ms; }), job_.iteration_ms);
+  global[kFixedToMarginal] = FixedToMarginal(round);
   global[kMeanGrowth] = Log2Ratio(MeanBatch(round), MeanStart(round));
   global[kBaseRatio] = Log2Ratio(global_batch, round.base_batch);
   global[kTeamLastChange] = job_.batch.last_change;
@@ -223,15 +234,51 @@ void Encoder::Remember(const Round& round) {
   for (std::size_t i = 0; i < round.entries.size(); ++i) {
     const RoundEntry& entry = round.entries[i];
     workers_[i].batch.Remember(entry.batch);
-    if (!Reported(entry) || !Positive(entry.report->compute_ms)) continue;
-    workers_[i].samples_per_ms =
-        Smooth(workers_[i].samples_per_ms, entry.report->local_batch / entry.report->compute_ms,
-               kSpeedWeight);
+    if (Reported(entry) && Positive(entry.report->compute_ms))
+      RememberSpeed(*entry.report, workers_[i]);
   }
   job_.batch.Remember(MeanBatch(round));
+  if (job_.batch.change_age == 0) job_.elasticity.Forget();
   if (IsMissing(job_.iteration_ms))
     job_.iteration_ms = MeanOver(round, [](const Report& r) { return r.iteration_ms; });
   RememberTraining(round);
+}
+
+void Encoder::RememberSpeed(const Report& report, WorkerMemory& worker) {
+  worker.samples_per_ms =
+      Smooth(worker.samples_per_ms, report.local_batch / report.compute_ms, kSpeedWeight);
+  if (worker.local_batch > 0 && report.local_batch > 0) {
+    job_.elasticity.Add(std::log(report.local_batch / worker.local_batch),
+                        std::log(report.compute_ms / worker.compute_ms));
+  }
+  worker.local_batch = report.local_batch;
+  worker.compute_ms = report.compute_ms;
+}
+
+void Encoder::Elasticity::Add(double batch_change, double time_change) {
+  if (std::abs(batch_change) < kSmallestChange) return;
+  const double slope = std::clamp(time_change / batch_change, 0.0, kSteepest);
+  squares += batch_change * batch_change;
+  products += slope * batch_change * batch_change;
+}
+
+void Encoder::Elasticity::Forget() {
+  squares *= kForgetting;
+  products *= kForgetting;
+}
+
+double Encoder::Elasticity::value() const {
+  return (kPriorSquares * kPriorElasticity + products) / (kPriorSquares + squares);
+}
+
+// Compute grows with the batch as far as it is elastic; communication does not.
+double Encoder::FixedToMarginal(const Round& round) const {
+  const double communication =
+      MeanOver(round, [](const Report& r) { return Share(r.communication_ms, r.iteration_ms); });
+  if (IsMissing(communication)) return kMissing;
+  const double marginal =
+      std::clamp(1 - communication, 0.0, 1.0) * std::clamp(job_.elasticity.value(), 0.0, 1.0);
+  return Log2Ratio(1 - marginal, marginal);
 }
 
 void Encoder::RememberTraining(const Round& round) {

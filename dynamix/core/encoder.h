@@ -34,6 +34,16 @@ class Encoder {
   struct WorkerMemory {
     double samples_per_ms = kMissing;  // smoothed
     BatchMemory batch;
+    double local_batch = 0, compute_ms = 0;  // of the newest report; 0 before the first
+  };
+  // How compute time follows the batch: d log t / d log b, a least-squares slope over the changes
+  // of all workers, pulled to a prior while there are few. Changes, not values: another speed of
+  // the device between two of them is then one outlier, not another line.
+  struct Elasticity {
+    double products = 0, squares = 0;  // of changes of log b and log t
+    void Add(double batch_change, double time_change);
+    void Forget();  // old changes were made around another batch
+    double value() const;
   };
   // What is remembered of the job.
   struct JobMemory {
@@ -46,10 +56,13 @@ class Encoder {
     double accuracy = kMissing;    // smoothed
     double accuracy_gain = kMissing;
     double iteration_ms = kMissing;  // of the first measured window
+    Elasticity elasticity;
   };
 
   void Remember(const Round& round);
+  void RememberSpeed(const Report& report, WorkerMemory& worker);
   void RememberTraining(const Round& round);
+  double FixedToMarginal(const Round& round) const;
   std::vector<double> Shares(const Round& round) const;
 
   std::vector<WorkerMemory> workers_;

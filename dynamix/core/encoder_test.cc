@@ -66,6 +66,41 @@ TEST(EncoderTest, EveryValueLiesInItsRange) {
   }
 }
 
+// A job of equal workers whose compute is overhead + cost * batch, without noise.
+Round AffineRound(double overhead_ms, double cost_ms, int batch, double communication_ms) {
+  Rng rng(11);
+  Round round = SampleRound(rng, 4);
+  for (RoundEntry& entry : round.entries) {
+    entry.batch = entry.report->local_batch = batch;
+    entry.report->compute_ms = overhead_ms + cost_ms * batch;
+    entry.report->communication_ms = communication_ms;
+    entry.report->wait_ms = 0;
+    entry.report->iteration_ms = entry.report->compute_ms + communication_ms;
+  }
+  return round;
+}
+
+TEST(EncoderTest, ChangesOfTheBatchShowWhichTimeIsFixed) {
+  Encoder encoder;
+  encoder.Encode(AffineRound(30, 1, 20, 10));
+  States states;
+  for (int batch : {30, 24, 36, 28, 30}) states = encoder.Encode(AffineRound(30, 1, batch, 10));
+  // At batch 30: 30 ms of compute and 10 ms of communication are fixed, 30 ms are not.
+  EXPECT_NEAR(Global(states, kFixedToMarginal), std::log2(40.0 / 30), 0.25);
+}
+
+TEST(EncoderTest, ADeviceThatSlowsDownDoesNotLookElastic) {
+  Encoder encoder;
+  States states;
+  for (int batch : {20, 30, 24, 36, 28, 30})
+    states = encoder.Encode(AffineRound(60, 0.5, batch, 10));
+  const float before = Global(states, kFixedToMarginal);
+  EXPECT_GT(before, 1);
+  Round slow = AffineRound(240, 2, 30, 10);  // four times slower, at the same batch
+  states = encoder.Encode(slow);
+  EXPECT_NEAR(Global(states, kFixedToMarginal), before, 0.4);
+}
+
 TEST(EncoderTest, OrderOfPeersDoesNotMatter) {
   Rng rng(4);
   const Round round = SampleRound(rng, 6);
@@ -231,7 +266,7 @@ TEST(FeaturesTest, NamesAreUniqueAndRangesOrdered) {
 // Policy files carry this hash. When a feature changes on purpose, relearn the shipped policy and
 // update it.
 TEST(FeaturesTest, HashIsTheOneOfTheShippedPolicy) {
-  EXPECT_EQ(FeatureHash(), 0xee7aee34eb2e786fULL);
+  EXPECT_EQ(FeatureHash(), 0xc471f998d49937bcULL);
 }
 
 }  // namespace

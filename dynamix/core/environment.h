@@ -20,6 +20,9 @@ struct Truth {
   double held_out_accuracy = 0;
   bool reached = false;      // the target was reached, now or earlier
   bool out_of_time = false;  // the job's time or sample budget is spent
+  // The planned samples are seen and the schedule has taken the learning rate down with them:
+  // little will change any more.
+  bool schedule_ended = false;
 };
 
 class Environment {

@@ -25,7 +25,7 @@ constexpr std::array<Feature, kLocalFeatureCount> kLocalFeatures = {{
   {"memory_headroom",     "share",   0, 1,    kSystem,  true,  "free over allowed memory"},
   {"at_lowest",           "flag",    0, 1,    kBatch,   true,  "the local batch is the lowest legal one"},
   {"at_highest",          "flag",    0, 1,    kBatch,   true,  "the local batch is the highest legal one"},
-  {"last_change",         "log2",   -1, 1,    kBatch,   false, "the worker's last change of batch"},
+  {"last_change",         "log2",   -2, 2,    kBatch,   false, "the worker's last change of batch"},
   {"change_age",          "rounds",  0, 1,    kBatch,   false, "rounds since that change, as age / (age + 4)"},
 }};
 
@@ -43,11 +43,15 @@ constexpr std::array<Feature, kGlobalFeatureCount> kGlobalFeatures = {{
   {"rule_linear",          "flag",    0, 1,   kStatistics, false, "the learning rate follows the batch linearly"},
   {"rule_sqrt",            "flag",    0, 1,   kStatistics, false, "the learning rate follows the root of the batch"},
   {"rule_adascale",        "flag",    0, 1,   kStatistics, false, "the learning rate follows the AdaScale gain"},
+  {"schedule_cosine",      "flag",    0, 1,   kStatistics, false, "the learning rate falls along a cosine until the planned samples are seen"},
+  {"schedule_step",        "flag",    0, 1,   kStatistics, false, "the learning rate falls in steps until the planned samples are seen"},
+  {"adaptive",             "flag",    0, 1,   kStatistics, false, "the optimizer scales every weight's step by itself (Adam)"},
   {"heterogeneity",        "log2",    0, 4,   kSystem,     false, "slowest over mean compute time"},
   {"iteration_growth",     "log2",   -8, 8,   kSystem,     false, "iteration time over the first window's"},
+  {"fixed_to_marginal",    "log2",   -6, 6,   kSystem,     false, "time of an iteration that does not depend on the batch over the time that grows with it"},
   {"mean_growth",          "log2",   -8, 8,   kBatch,      false, "mean local batch over the mean start batch"},
   {"base_ratio",           "log2",   -8, 8,   kBatch,      false, "global batch over the one the base learning rate belongs to"},
-  {"team_last_change",     "log2",   -1, 1,   kBatch,      false, "last change of the mean local batch"},
+  {"team_last_change",     "log2",   -2, 2,   kBatch,      false, "last change of the mean local batch"},
   {"team_change_age",      "rounds",  0, 1,   kBatch,      false, "rounds since that change, as age / (age + 4)"},
   {"network_tier",         "share",   0, 1,   kNetwork,    false, "source of network metrics: 0 none ... 1 eBPF"},
 }};

@@ -29,6 +29,8 @@ struct Round {
   // Length of the window on the job's clock, > 0; the slowest worker's.
   double seconds = 0;
   LearningRateRule rule = LearningRateRule::kNone;
+  Schedule schedule = Schedule::kConstant;
+  bool adaptive = false;  // the optimizer scales every weight's step by itself (Adam)
   // What the job was configured with; missing when the user did not say.
   double base_learning_rate = kMissing;  // at the start of the job, > 0
   double base_batch = kMissing;          // global batch the base learning rate belongs to, > 0

@@ -9,8 +9,9 @@
 //   overlap, jitter   [0, 0.8], [0.01, 0.15] [[0.25]]
 //   memory / b0       half: unlimited; else [3, 60] log per node
 //   loss of a link    70 % none; else [1e-4, 0.02] log on a third of the nodes
-//   start / base      40 % 1; else 2^[-3, 3]
-//   bounds            lowest 1..8, highest [8, 64] b0 log, granularity 1, 4 or 8
+//   start / base      30 % 1; else 2^[-3, 5]
+//   bounds            lowest 1..8, highest [8, 64] b0 log (miniatures: at most a quarter of the
+//                     data over all workers), granularity 1, 4 or 8
 //   events            35 % none; else 1 to 3, each at [0, 0.5] of the run, for [0.02, 0.4] log,
 //                     half of them again and again: 60 % slowdown x [1.3, 5] [[8]],
 //                     15 % bandwidth x [0.05, 0.6], 10 % loss + [0.002, 0.05], 8 % leave, 7 % join
@@ -24,7 +25,7 @@
 //                     log of FairRate
 //   miniatures        MiniatureRanges; [[prototypes too, hidden 6 to 56, label noise to 0.25]]
 //   run               [min_windows, max_windows] at the base batch, log
-//   target            run_share [0.4, 0.95]; redrawn when the curve goes flat before 0.2
+//   target            run_share [0.15, 0.95]; redrawn when the curve goes flat before 0.1
 //   named target      70 % of the jobs tell the policy their target accuracy
 //   budget            3 reference times to target
 #include "dynamix/simulator/distribution.h"
@@ -42,7 +43,7 @@ namespace {
 
 constexpr int kMostDraws = 30;
 constexpr double kLeastImprovement = 0.25;  // of the initial held-out loss
-constexpr double kEarliestTarget = 0.2;     // of the reference run
+constexpr double kEarliestTarget = 0.1;     // of the reference run
 
 int RoundedLog(Rng& rng, double low, double high) {
   return static_cast<int>(std::lround(rng.LogUniform(low, high)));
@@ -66,9 +67,10 @@ class TaskDrawer {
     Workload workload = miniature ? DrawMiniature() : DrawQuadratic();
     base_local_ = workload.optimizer.base_batch / workers_;
     DrawCost(workload.cost);
+    largest_batch_ = LargestBatch(workload);
     const Scenario scenario = DrawScenario(workload.cost);
     const std::uint64_t seed = rng_.Next();
-    workload.target.run_share = rng_.Uniform(0.4, 0.95);
+    workload.target.run_share = rng_.Uniform(0.15, 0.95);
     Task task =
         MakeTask(scenario, workload, workers_, seed, options_.pools, options_.window_iterations);
     if (rng_.Uniform() < 0.3) task.limits.named_accuracy = 0;  // not every user names a target
@@ -78,6 +80,12 @@ class TaskDrawer {
  private:
   // Nobody trains with a sample or two per worker.
   double LeastBase() const { return std::min(512.0, std::max(16.0, 4.0 * workers_)); }
+  // A quarter of a miniature's data; what is called a global batch there is nearly the whole
+  // gradient.
+  static double LargestBatch(const Workload& workload) {
+    const auto* miniature = std::get_if<MiniatureOptions>(&workload.convergence);
+    return miniature != nullptr ? miniature->training_samples / 4.0 : 1e9;
+  }
   double Wider(double usual, double held_out) const { return held_out_ ? held_out : usual; }
 
   OptimizerOptions DrawOptimizer() {
@@ -175,8 +183,10 @@ class TaskDrawer {
     scenario.bounds.granularity = base_local_ < 16 ? 1 : Choose(rng_, std::array{1, 1, 1, 1, 4, 8});
     const double largest =
         std::max(base_local_ * rng_.LogUniform(8, 64), 8.0 * scenario.bounds.min);
-    scenario.bounds.max = static_cast<int>(std::min(std::ceil(largest / 8) * 8, 65536.0));
-    const double start = base_local_ * (rng_.Uniform() < 0.4 ? 1 : std::exp2(rng_.Uniform(-3, 3)));
+    const double most = std::max({largest_batch_ / workers_, base_local_, 8.0});
+    scenario.bounds.max =
+        static_cast<int>(std::min(std::ceil(std::min(largest, most) / 8) * 8, 65536.0));
+    const double start = base_local_ * (rng_.Uniform() < 0.3 ? 1 : std::exp2(rng_.Uniform(-3, 5)));
     scenario.start_batch = ClampBatch(start, 0, scenario.bounds);
     scenario.communication =
         rng_.Uniform() < 0.8 ? Communication::kRing : Communication::kParameterServer;
@@ -277,6 +287,7 @@ class TaskDrawer {
   const bool held_out_;
   int workers_ = 0;
   double base_local_ = 0;
+  double largest_batch_ = 0;  // global
 };
 
 }  // namespace

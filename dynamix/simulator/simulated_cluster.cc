@@ -187,6 +187,8 @@ void SimulatedCluster::UpdateTruth(double window_seconds) {
   truth_.reached = truth_.reached || good_loss || good_accuracy;
   const double budget_s = limits_.seconds > 0 ? limits_.seconds : time_budget_s_;
   truth_.out_of_time = truth_.seconds >= budget_s || samples_seen_ >= sample_budget_;
+  truth_.schedule_ended =
+      optimizer_.schedule != Schedule::kConstant && samples_seen_ >= optimizer_.planned_samples;
 }
 
 Round SimulatedCluster::MakeRound(const TrainingReport& training) {
@@ -194,6 +196,8 @@ Round SimulatedCluster::MakeRound(const TrainingReport& training) {
   round.index = window_;
   round.seconds = truth_.window_seconds;
   round.rule = optimizer_.rule;
+  round.schedule = optimizer_.schedule;
+  round.adaptive = optimizer_.kind == OptimizerKind::kAdam;
   round.base_learning_rate = optimizer_.learning_rate;
   round.base_batch = optimizer_.base_batch;
   if (limits_.named_accuracy > 0) round.target_accuracy = limits_.named_accuracy;

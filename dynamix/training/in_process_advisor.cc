@@ -65,6 +65,8 @@ Round InProcessAdvisor::MakeRound(std::int64_t index, const std::vector<double>&
   Round round;
   round.index = index;
   round.rule = optimizer_.rule;
+  round.schedule = optimizer_.schedule;
+  round.adaptive = optimizer_.kind == OptimizerKind::kAdam;
   round.base_learning_rate = optimizer_.learning_rate;
   round.base_batch = optimizer_.base_batch;
   round.target_accuracy = target_accuracy_;
