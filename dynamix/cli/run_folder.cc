@@ -93,6 +93,7 @@ json RoundJson(const Round& round, const States& states, const Decisions& decisi
   }
   if (const auto* actions = std::get_if<Actions>(&decisions)) {
     line["team_action"] = actions->team;
+    if (actions->team_factor) line["team_factor"] = *actions->team_factor;
     line["local_actions"] = actions->local;
   } else {
     line["wanted"] = std::get<Sizes>(decisions).local;

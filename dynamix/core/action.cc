@@ -54,9 +54,12 @@ std::vector<double> Wanted(const Round& round, const std::vector<double>& shares
   }
   const GlobalBounds bounds = BoundsOf(round);
   const int team_action = options.team ? actions.team : kHold;
-  const double target =
-      std::clamp(AdjustGlobal(options.kind, team_action, round.GlobalBatch(), round.ActiveCount()),
-                 bounds.lowest, bounds.highest);
+  const double global_batch = round.GlobalBatch();
+  const double wish =
+      options.team && actions.team_factor
+          ? global_batch * *actions.team_factor
+          : AdjustGlobal(options.kind, team_action, global_batch, round.ActiveCount());
+  const double target = std::clamp(wish, bounds.lowest, bounds.highest);
   std::vector<double> base = SplitGlobalBatch(round, target, weights);
   if (!options.local) return base;
   std::vector<double> adjusted = base;
@@ -110,6 +113,15 @@ double AdjustLocal(ActionKind kind, int action, double batch) {
   CheckAction(action);
   const ActionSet& set = SetOf(kind);
   return batch * set.local_factors[action] + set.steps[action];
+}
+
+std::optional<double> MeanTeamFactor(ActionKind kind, std::span<const float> probabilities) {
+  DYNAMIX_CHECK(probabilities.size() == kActionCount, "one probability per action");
+  if (kind == ActionKind::kAdditive) return std::nullopt;
+  double mean = 0;
+  for (int a = 0; a < kActionCount; ++a)
+    mean += probabilities[a] * std::log(SetOf(kind).team_factors[a]);
+  return std::exp(mean);
 }
 
 ActionMask TeamMask(const Round& round, const ActionOptions& options) {

@@ -19,6 +19,8 @@
 #pragma once
 
 #include <array>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +57,10 @@ std::string LocalActionName(ActionKind kind, int action);
 // per worker.
 double AdjustGlobal(ActionKind kind, int action, double global_batch, int workers);
 double AdjustLocal(ActionKind kind, int action, double batch);
+
+// The factor that a distribution over team actions means on average, in logarithms. Empty for an
+// additive set, whose steps depend on the batch.
+std::optional<double> MeanTeamFactor(ActionKind kind, std::span<const float> probabilities);
 
 // Legal actions: hold always; growing unless everything is at its highest; shrinking unless
 // everything is at its lowest.

@@ -121,6 +121,19 @@ TEST(ActionTest, ATeamActionScalesTheGlobalBatchAndALocalOneMovesShares) {
   EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, alone), (std::vector<int>{113, 113}));
 }
 
+TEST(ActionTest, ATeamTornBetweenTwoActionsMovesBetweenThem) {
+  const std::array<float, kActionCount> torn = {0, 0, 0.5, 0.5, 0}, sure = {0, 0, 0, 0, 1};
+  EXPECT_NEAR(*MeanTeamFactor(ActionKind::kWide, torn), std::sqrt(1.25), 1e-6);
+  EXPECT_NEAR(*MeanTeamFactor(ActionKind::kWide, sure), 3, 1e-6);
+  EXPECT_FALSE(MeanTeamFactor(ActionKind::kAdditive, sure));
+  Rng rng(4);
+  Round round = SampleRound(rng, 2);
+  for (RoundEntry& entry : round.entries) entry.batch = 100;
+  Actions actions = Hold(2);
+  actions.team_factor = 1.2;
+  EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, {}), (std::vector<int>{120, 120}));
+}
+
 TEST(ActionTest, MasksForbidWhatCannotMove) {
   Rng rng(5);
   Round round = SampleRound(rng, 2);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -32,6 +33,9 @@ struct States {
 struct Actions {
   int team = 0;
   std::vector<int> local;
+  // When set, the global batch is multiplied by this instead of what `team` does: a policy that is
+  // torn between growing a little and holding grows less than a little, and does not flap. > 0
+  std::optional<double> team_factor = {};
 };
 
 // Real-valued local batches, for rules that compute a size instead of an adjustment.

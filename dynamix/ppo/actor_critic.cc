@@ -66,6 +66,7 @@ void Evaluator::Choose(const Network<float>& network, std::span<const float> inp
   const NetworkShape& shape = network.shape();
   out.actions.clear();
   out.log_probs.clear();
+  out.probabilities.clear();
   out.finite = true;
   ForChunks(rows, [&](std::span<const int> chunk, std::size_t) {
     GatherRows(inputs, shape.actor_inputs, chunk, policy_.input());
@@ -88,7 +89,7 @@ void Evaluator::ChooseBlock(const NetworkShape& shape, std::span<const int> rows
     for (std::size_t r = 0; r < rows.size(); ++r)
       out.finite = out.finite && std::isfinite(logits[a * kBlockRows + r]);
   MaskedLogProbs(shape, masks, rows, logits);
-  if (how == Choice::kSample) Exp(logits, probabilities_.data(), probabilities_.size());
+  Exp(logits, probabilities_.data(), probabilities_.size());
   for (std::size_t r = 0; r < rows.size(); ++r) {
     float log_prob = 0;
     int first = 0;
@@ -102,6 +103,7 @@ void Evaluator::ChooseBlock(const NetworkShape& shape, std::span<const int> rows
       first += actions;
     }
     out.log_probs.push_back(log_prob);
+    for (int a = 0; a < width; ++a) out.probabilities.push_back(probabilities_[a * kBlockRows + r]);
   }
 }
 

@@ -36,9 +36,10 @@ enum class Choice { kSample, kGreedy };
 
 // Entry i belongs to the i-th row that was named.
 struct Choices {
-  std::vector<int> actions;      // rows x heads
-  std::vector<float> log_probs;  // of the actions, summed over heads
-  bool finite = true;            // false: some logit was not a number, and nothing here may be used
+  std::vector<int> actions;          // rows x heads
+  std::vector<float> log_probs;      // of the actions, summed over heads
+  std::vector<float> probabilities;  // of all actions, rows x logit_count
+  bool finite = true;  // false: some logit was not a number, and nothing here may be used
 };
 
 class Evaluator {

@@ -22,13 +22,14 @@ LearnedPolicy::LearnedPolicy(PolicyModel model, Choice how, std::string name)
 Decisions LearnedPolicy::Decide(const Round& round, const States& states, Rng& rng) {
   Actions actions{.team = kHold, .local = std::vector<int>(round.entries.size(), kHold)};
   bool good = true;
-  if (model_.team) good = DecideTeam(round, states, rng, actions.team) && good;
+  if (model_.team) good = DecideTeam(round, states, rng, actions) && good;
   if (model_.local) good = DecideLocal(round, states, rng, actions.local) && good;
   if (!good) return Actions{.team = kHold, .local = std::vector<int>(round.entries.size(), kHold)};
   return actions;
 }
 
-bool LearnedPolicy::DecideTeam(const Round& round, const States& states, Rng& rng, int& action) {
+bool LearnedPolicy::DecideTeam(const Round& round, const States& states, Rng& rng,
+                               Actions& actions) {
   if (!Decides(round)) return true;
   const ActionMask mask = TeamMask(round, model_.actions);
   masks_.resize(kActionCount);
@@ -37,7 +38,9 @@ bool LearnedPolicy::DecideTeam(const Round& round, const States& states, Rng& rn
   normalized_.resize(states.team.size());
   model_.team->actor_inputs.Apply(states.team, normalized_);
   team_->Choose(model_.team->network, normalized_, rows_, masks_, how_, rng, choices_);
-  action = choices_.actions[0];
+  actions.team = choices_.actions[0];
+  if (how_ == Choice::kGreedy)
+    actions.team_factor = MeanTeamFactor(model_.actions.kind, choices_.probabilities);
   return choices_.finite;
 }
 

@@ -15,7 +15,8 @@ namespace dynamix {
 class LearnedPolicy : public Policy {
  public:
   // `model` as SavePolicy wrote it (LoadPolicy refuses one for other features). kGreedy takes the
-  // likeliest legal action; kSample draws one, which is how it was learned.
+  // likeliest legal local actions and the mean of the team's; kSample draws all of them, which is
+  // how it was learned.
   LearnedPolicy(PolicyModel model, Choice how, std::string name = "learned");
 
   std::string_view name() const override { return name_; }
@@ -26,7 +27,7 @@ class LearnedPolicy : public Policy {
 
  private:
   // Both return false when a logit was not a number.
-  bool DecideTeam(const Round& round, const States& states, Rng& rng, int& action);
+  bool DecideTeam(const Round& round, const States& states, Rng& rng, Actions& actions);
   bool DecideLocal(const Round& round, const States& states, Rng& rng, std::vector<int>& actions);
 
   PolicyModel model_;
