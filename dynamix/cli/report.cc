@@ -247,6 +247,13 @@ std::string ReasonsText(const std::vector<Reason>& reasons) {
 }
 
 // The rounds that changed a batch.
+// What the team decision did to the global batch.
+std::string TeamText(ActionKind kind, const Actions& actions) {
+  if (!actions.team_factor) return TeamActionName(kind, actions.team);
+  const double factor = *actions.team_factor;
+  return factor < 1 ? "/" + Fixed(1 / factor, 2) : "x" + Fixed(factor, 2);
+}
+
 std::string DecisionTable(const RunRecord& run) {
   const std::optional<PolicyModel> model = FindModel(run.config.policy);
   Reasons reasons(model ? &*model : nullptr);
@@ -259,7 +266,7 @@ std::string DecisionTable(const RunRecord& run) {
     if (++count > kMostDecisions) continue;
     ++shown;
     rows += "<tr>" + Cell(Seconds(round.seconds)) +
-            Cell(round.actions ? Escape(ActionName(kind, round.actions->team)) : "size") +
+            Cell(round.actions ? Escape(TeamText(kind, *round.actions)) : "size") +
             Cell(BatchesText(round.batches) + " &rarr; " + BatchesText(round.sizes),
                  " class=\"text\"") +
             Cell(ReasonsText(reasons.Of(round, r > 0 ? &run.rounds[r - 1] : nullptr, kReasons)),

@@ -80,6 +80,8 @@ RecordedRound ParseRound(const json& line) {
   if (line.contains("team_action"))
     round.actions = Actions{.team = line["team_action"].get<int>(),
                             .local = line.at("local_actions").get<std::vector<int>>()};
+  if (round.actions && line.contains("team_factor"))
+    round.actions->team_factor = line["team_factor"].get<double>();
   return round;
 }
 
