@@ -1,7 +1,7 @@
 // What a comparison of policies says, from the summaries of its runs: a table, a sentence, JSON.
 //
 // A policy's figures are means over its seeds; times to target are geometric means, and a run that
-// missed its target counts with the time it ran, marked. Pure but for ReadRun.
+// missed its target counts with the time it ran, marked. Pure.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -210,15 +210,22 @@ TEST_F(TestbedTest, EventsHappenAtTheirTimesOfTheJobsClock) {
   EXPECT_TRUE(until(false));
 }
 
-TEST_F(TestbedTest, QuotasShareTheProcessorsInProportionToSpeed) {
+TEST_F(TestbedTest, QuotasShareTheProcessorsInProportionToSpeedAndFollowSlowdowns) {
   TestbedOptions options = TwoNodes();
   options.quota_cpus = 2;
+  options.events = {{EventKind::kSlowdown, 0, 10, 20, 2}};
   const Testbed testbed(options);
   const std::string slow = FindCgroups(Folder(getpid()) + "/rank-0").cpu;
-  const std::string quota = ReadTextFile(slow + "/cpu.cfs_quota_us")
-                                .value_or(ReadTextFile(slow + "/cpu.max").value_or("none"));
-  EXPECT_THAT(quota, testing::StartsWith("50000")) << "a quarter of 2 CPUs, per 100 ms";
+  const auto quota = [&] {
+    return std::stoi(ReadTextFile(slow + "/cpu.cfs_quota_us")
+                         .value_or(ReadTextFile(slow + "/cpu.max").value_or("0")));
+  };
+  EXPECT_EQ(quota(), 50000) << "a quarter of 2 CPUs, per 100 ms";
   EXPECT_THAT(testbed.notes(), Contains(HasSubstr("CPU quota")));
+  JobClock clock = std::move(JobClock::Open(testbed.clock_path())).value();
+  clock.Set(10);
+  for (int i = 0; i < 100 && quota() != 25000; ++i) usleep(50000);
+  EXPECT_EQ(quota(), 25000);
 }
 
 TEST(TestbedNotesTest, SayWhatIsNotEmulated) {
