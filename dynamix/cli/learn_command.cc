@@ -29,30 +29,32 @@ struct LearnFlags {
   std::string out = "learned.safetensors";
   std::string folder = "runs/learn";
   std::string start;
-  int validation_tasks = 96;
+  int validation_tasks = 160;
   int validate_every = 25;
   bool resume = false;
   bool json = false;
 
   // What made the shipped policy (docs/learning.md).
   LearnFlags() {
-    run.updates = 650;
-    run.tasks = 5000;
-    run.shaping = 0.5;
+    run.updates = 1000;
+    run.tasks = 4000;
+    run.seed = 2;
+    run.missed_cost = 2;
+    run.shaping = 0;
     run.units_per_job = 100;
     run.learning.jobs = 128;
-    run.learning.team_discount = 0.985;
-    run.learning.reward.stability = 0.05;
+    run.learning.team_discount = 0.99;
+    run.learning.reward.stability = 0.2;
     run.team_ppo.steps = run.local_ppo.steps = 48;
     run.team_ppo.learning_rate = 2e-3;
     run.team_ppo.epochs = 8;
     run.team_ppo.minibatches = 8;
     run.team_ppo.lambda = 0.98;
-    run.team_ppo.entropy_coefficient = 0.002;
+    run.team_ppo.entropy_coefficient = 0.001;
     run.local_ppo.learning_rate = 1e-3;
     run.local_ppo.epochs = 2;
     run.local_ppo.minibatches = 16;
-    tasks.miniature_share = 0.45;
+    tasks.miniature_share = 0.65;
   }
 };
 
