@@ -115,8 +115,7 @@ void LearningArbitrator::Close(const std::vector<Round>& rounds,
     // A rate times the window's length: the return is an integral over time.
     const double units = rounds[j].seconds / outcomes[j].time_scale_s;
     const double discount = std::pow(options_.team_discount, units);
-    const double shaping = discount * outcomes[j].potential_after - outcomes[j].potential_before;
-    team.Set(j, rewards.team.total * units + shaping + outcomes[j].lump, discount, outcomes[j].end);
+    team.Set(j, rewards.team.total * units + outcomes[j].lump, discount, outcomes[j].end);
     for (int slot = 0; slot < options_.max_workers; ++slot) {
       const bool exists = slot < static_cast<int>(rewards.local.size());
       local.Set(j * options_.max_workers + slot, exists ? rewards.local[slot] * units : 0,

@@ -27,8 +27,6 @@ namespace dynamix {
 struct WindowOutcome {
   double progress_seconds = 0;  // reference time gained (reward.h)
   double time_scale_s = 1;      // seconds that count as one unit of time; discounts are per unit
-  // Shaping (LearningRunOptions): potentials before and after the window, 0 without.
-  double potential_before = 0, potential_after = 0;
   StepEnd end = StepEnd::kContinues;
   double lump = 0;  // added to the team reward, in units of time
 };

@@ -26,12 +26,6 @@ LearnerOptions LearnerFor(const LearningRunOptions& options) {
                             options.seed);
 }
 
-double OctavesOff(const Round& round, const LearningTask& task) {
-  const double batch = round.GlobalBatch();
-  if (!(task.hindsight_batch > 0) || !(batch > 0)) return 0;
-  return std::abs(std::log2(batch / task.hindsight_batch));
-}
-
 }  // namespace
 
 void LearningRunOptions::Validate() const {
@@ -40,8 +34,6 @@ void LearningRunOptions::Validate() const {
   local_ppo.Validate();
   RequireInRange("updates", updates, 1, 1000000);
   RequireInRange("tasks", tasks, std::int64_t{1}, std::int64_t{1} << 40);
-  RequireInRange("shaping", shaping, 0.0, 10.0);
-  RequireInRange("shaping_end", shaping_end, 1e-6, 1.0);
   RequireInRange("units_per_job", units_per_job, 1.0, 1e6);
   RequireInRange("missed_cost", missed_cost, 0.0, 10.0);
 }
@@ -64,18 +56,11 @@ Round LearningRun::Open(Slot& slot) const {
   slot.task = source_(slot.number, slot.course);
   Round round = slot.task.environment->Reset();
   slot.tau = slot.task.tau(slot.task.environment->truth().held_out_loss);
-  slot.octaves_off = OctavesOff(round, slot.task);
   return round;
-}
-
-double LearningRun::Shaping() const {
-  const double progress = static_cast<double>(updates_) / options_.updates;
-  return options_.shaping * std::max(0.0, 1 - progress / options_.shaping_end);
 }
 
 std::vector<Round> LearningRun::StepEnvironments(std::vector<WindowOutcome>& outcomes) {
   std::vector<Round> rounds(slots_.size());
-  const double shaping = Shaping();
   ParallelFor(options_.learning.jobs, options_.learning.threads, [&](int s) {
     Slot& slot = slots_[s];
     rounds[s] = slot.task.environment->Step(sizes_[s]);
@@ -90,9 +75,6 @@ std::vector<Round> LearningRun::StepEnvironments(std::vector<WindowOutcome>& out
                                               : StepEnd::kContinues;
     if (missed) outcomes[s].lump = -options_.missed_cost * options_.units_per_job;
     slot.tau = tau;
-    outcomes[s].potential_before = -shaping * slot.octaves_off;
-    slot.octaves_off = OctavesOff(rounds[s], slot.task);
-    outcomes[s].potential_after = -shaping * slot.octaves_off;
   });
   return rounds;
 }
@@ -203,7 +185,6 @@ void LearningRun::Replay(int index) {
   for (const std::vector<int>& sizes : slot.sizes) {
     const Round round = slot.task.environment->Step(sizes);
     arbitrator_.Observe(index, round);
-    slot.octaves_off = OctavesOff(round, slot.task);
   }
   slot.tau = slot.task.tau(slot.task.environment->truth().held_out_loss);
 }

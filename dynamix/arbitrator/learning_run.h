@@ -24,8 +24,6 @@ struct LearningTask {
   // Reference time at which a held-out loss was first reached (reward.h); capped at the target.
   std::function<double(double)> tau;
   double reference_seconds = 1;  // reference time to target: the job's time scale
-  // The best constant global batch in hindsight, for shaping; 0 when unknown.
-  double hindsight_batch = 0;
 };
 
 // Task `number`, in course `course` of its noise, jitter and random events. Called from several
@@ -39,12 +37,6 @@ struct LearningRunOptions {
   std::vector<int> hidden = {64, 64};
   int updates = 400;          // [1, 1000000]
   std::int64_t tasks = 1024;  // different tasks, drawn with replacement, >= 1
-  // Weight of potential-based shaping (Ng, Harada, Russell 1999), [0, 10]: the team reward gains
-  // gamma * Phi(s') - Phi(s) with Phi = -shaping * |log2(global batch / hindsight batch)|. It gives
-  // a decision its credit at once and, being a difference of potentials, leaves the best policy the
-  // best. Falls linearly to 0 at `shaping_end` of the updates.
-  double shaping = 0.3;
-  double shaping_end = 0.7;
   double units_per_job = 50;  // units of time (LearningOptions) in a reference run, > 0
   // What it costs, in reference runs, when the schedule ends before the target is reached, [0, 10].
   // The job is then over: without this the loss would come window by window, long after the
@@ -85,14 +77,12 @@ class LearningRun {
     std::int64_t number = 0;
     std::uint64_t course = 0;
     LearningTask task;
-    double tau = 0;          // at the last window
-    double octaves_off = 0;  // |log2(global batch / hindsight batch)| in the last window
+    double tau = 0;                       // at the last window
     std::vector<std::vector<int>> sizes;  // of every window after the first
   };
 
   void Begin(int slot);
   Round Open(Slot& slot) const;
-  double Shaping() const;
   void Replay(int index);
   std::vector<Round> StepEnvironments(std::vector<WindowOutcome>& outcomes);
 

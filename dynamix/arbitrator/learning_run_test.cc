@@ -23,7 +23,6 @@ LearningTask MakeFakeTask(std::int64_t number, std::uint64_t) {
   task.environment = std::make_unique<FakeJob>(2 + static_cast<int>(number % 3), kCritical, 400);
   task.tau = [loss_per_s](double loss) { return (1 - std::max(loss, 0.5)) / loss_per_s; };
   task.reference_seconds = 0.5 / loss_per_s;
-  task.hindsight_batch = kCritical;
   return task;
 }
 

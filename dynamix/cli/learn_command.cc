@@ -40,7 +40,6 @@ struct LearnFlags {
     run.tasks = 4000;
     run.seed = 2;
     run.missed_cost = 2;
-    run.shaping = 0;
     run.units_per_job = 100;
     run.learning.jobs = 128;
     run.learning.team_discount = 0.99;
@@ -84,8 +83,7 @@ class Learning {
  public:
   explicit Learning(const LearnFlags& flags)
       : flags_(flags),
-        run_(flags.run,
-             SimulatorTasks(flags.tasks, flags.run.tasks, flags.run.seed, flags.run.shaping > 0)),
+        run_(flags.run, SimulatorTasks(flags.tasks, flags.run.tasks, flags.run.seed)),
         validation_(flags.tasks, flags.validation_tasks, flags.run.seed,
                     flags.run.learning.threads) {}
 
@@ -261,8 +259,6 @@ void AddLearnCommand(CLI::App& app) {
   add("--missed-cost", flags->run.missed_cost,
       "reference runs that a job costs whose schedule ends before its target");
   add("--units", flags->run.units_per_job, "units of time in a reference run");
-  add("--shaping", flags->run.shaping, "weight of shaping towards the hindsight batch");
-  add("--shaping-end", flags->run.shaping_end, "share of the updates after which shaping is over");
   add("--reward-quality", learning.reward.quality, "weight of progress");
   add("--reward-efficiency", learning.reward.efficiency, "weight of waiting");
   add("--reward-stability", learning.reward.stability, "weight of oscillation");

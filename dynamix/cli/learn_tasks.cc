@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "dynamix/arbitrator/parallel.h"
-#include "dynamix/simulator/clairvoyant.h"
 
 namespace dynamix {
 namespace {
@@ -14,28 +13,18 @@ namespace {
 struct LazyTask {
   std::once_flag once;
   std::optional<Task> task;
-  double hindsight_batch = 0;
 };
-
-double MeanBatch(const Bound& bound) {
-  double sum = 0;
-  for (double batch : bound.global_batches) sum += batch;
-  return bound.global_batches.empty() ? 0 : sum / static_cast<double>(bound.global_batches.size());
-}
 
 }  // namespace
 
 TaskSource SimulatorTasks(const DistributionOptions& distribution, std::int64_t count,
-                          std::uint64_t seed, bool hindsight) {
+                          std::uint64_t seed) {
   const auto tasks = std::make_shared<std::vector<LazyTask>>(count);
-  return [distribution, seed, hindsight, tasks](std::int64_t number, std::uint64_t course) {
+  return [distribution, seed, tasks](std::int64_t number, std::uint64_t course) {
     LazyTask& lazy = (*tasks)[number];
     std::call_once(lazy.once, [&] {
       Rng rng = Rng(seed).Fork(number);
       lazy.task = RandomTask(rng, distribution);
-      // Milliseconds on a quadratic, seconds on a miniature, which does without.
-      if (hindsight && lazy.task->workload.is_quadratic())
-        lazy.hindsight_batch = MeanBatch(BestConstantBatch(*lazy.task));
     });
     const Task& task = *lazy.task;
     // `tasks` keeps the task alive as long as the closure.
@@ -43,7 +32,7 @@ TaskSource SimulatorTasks(const DistributionOptions& distribution, std::int64_t 
                         [tasks, &task](double loss) {
                           return task.reference.Tau(std::max(loss, task.limits.target_loss));
                         },
-                        task.reference_seconds, lazy.hindsight_batch};
+                        task.reference_seconds};
   };
 }
 

@@ -16,7 +16,7 @@ namespace dynamix {
 // Tasks of a distribution by number, each made once (its reference run costs as much as a job).
 // Thread-safe.
 TaskSource SimulatorTasks(const DistributionOptions& distribution, std::int64_t count,
-                          std::uint64_t seed, bool hindsight);
+                          std::uint64_t seed);
 
 // Fixed tasks that learning never sees.
 class Validation {
