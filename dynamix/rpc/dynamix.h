@@ -13,7 +13,9 @@
  * No function waits for the network, throws or ends the process. Without an arbitrator the batch
  * stays. Ranks may switch in different iterations: weight each rank's gradient by the samples it
  * really used. One thread per worker. Structures start with their size, which the *_init functions
- * set, so that fields can be added at the end; nothing is ever removed (DYNAMIX_ABI_VERSION). */
+ * set, so that fields can be added at the end; nothing is ever removed (DYNAMIX_ABI_VERSION). A
+ * program that links the C++ library dynamix::rpc uses that instead: protobuf allows only one of
+ * the two. */
 #ifndef DYNAMIX_H_
 #define DYNAMIX_H_
 
