@@ -9,6 +9,7 @@
 
 namespace dynamix {
 
+void AddCalibrateCommand(CLI::App& app);
 void AddEvaluateCommand(CLI::App& app, VirtualSuite suite);
 void AddLearnCommand(CLI::App& app);
 void AddPolicyCommand(CLI::App& app);

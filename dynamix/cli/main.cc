@@ -9,6 +9,7 @@
 int main(int argc, char** argv) {
   return dynamix::RunProgram(argc, argv, [](CLI::App& app) {
     dynamix::AddEvaluateCommand(app, dynamix::BecomeTrainerForSuite);
+    dynamix::AddCalibrateCommand(app);
     dynamix::AddLearnCommand(app);
     dynamix::AddPolicyCommand(app);
     dynamix::AddReportCommand(app);

@@ -1,0 +1,280 @@
+// Cost. A node of speed s and overhead o computes b samples in o + b sample_ms factor(b) / s, so
+// every window gives y(b) = (compute_ms - o) s / b. Windows in which an event slows the worker are
+// left out. Of each local batch the median counts; the fit minimises squared log ratios, with a
+// weak pull towards the constants it starts from where the batches do not settle them.
+//
+// Convergence. The quadratic model replays each trace's batches. The fit minimises, averaged over
+// windows,
+//   ((accuracy' - accuracy) / 0.01)^2 w + (0.3 ln(held-out loss' / loss) / 0.1)^2
+//   + (0.1 log2(noise scale' / noise scale))^2
+// where w rises from 0.2 to 1 as the accuracy nears the target: what matters is when it gets there.
+// The search (Nelder-Mead, from several starts) runs over logarithms and logits, so that every
+// constant stays inside its range.
+#include "dynamix/simulator/calibration.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "dynamix/core/input_error.h"
+#include "dynamix/core/report.h"
+#include "dynamix/core/rng.h"
+#include "dynamix/simulator/nelder_mead.h"
+#include "dynamix/simulator/simulated_cluster.h"
+
+namespace dynamix {
+namespace {
+
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double Squared(double x) { return x * x; }
+
+// The trace's cluster, for its nodes and events; it never runs.
+SimulatedCluster ClockOf(const Trace& trace) {
+  return {trace.scenario,
+          trace.workload,
+          trace.workers,
+          nullptr,
+          static_cast<std::uint64_t>(trace.seed),
+          trace.window_iterations};
+}
+
+bool Overlaps(const TimedEvent& event, const TracedWindow& window) {
+  return event.begin_s < window.begin_s + window.seconds && event.end_s > window.begin_s;
+}
+
+// Adds y(b) of every quiet window and worker.
+void AddSampleTimes(const Trace& trace, std::map<int, std::vector<double>>& times) {
+  const SimulatedCluster clock = ClockOf(trace);
+  const std::vector<Node> nodes = ResolveNodes(trace.scenario, trace.workers);
+  for (const TracedWindow& window : trace.windows) {
+    for (std::size_t i = 0; i < window.compute_ms.size(); ++i) {
+      if (window.batches[i] <= 0 || !(window.compute_ms[i] > 0)) continue;
+      const bool slowed =
+          std::any_of(clock.events().begin(), clock.events().end(), [&](const TimedEvent& event) {
+            return event.kind == EventKind::kSlowdown && event.worker == static_cast<int>(i) &&
+                   Overlaps(event, window);
+          });
+      if (slowed) continue;
+      // A real machine may have less than the file says: then all of it is the samples'.
+      const double own = window.compute_ms[i] - nodes[i].overhead_ms;
+      times[window.batches[i]].push_back((own > 0 ? own : window.compute_ms[i]) * nodes[i].speed /
+                                         window.batches[i]);
+    }
+  }
+}
+
+double FitOverlap(const std::vector<Trace>& traces, const CostOptions& cost) {
+  std::vector<double> shown;
+  for (const Trace& trace : traces) {
+    const double exchange_ms = Cluster(trace.scenario, cost, trace.workers).CommunicationMs();
+    if (!trace.scenario.events.empty() || !(exchange_ms > 0)) continue;
+    for (const TracedWindow& window : trace.windows)
+      if (!IsMissing(window.communication_ms))
+        shown.push_back(window.communication_ms / exchange_ms);
+  }
+  // More than the whole exchange: this network is not the scenario's.
+  const double median = shown.empty() ? 2 : Median(shown);
+  return median > 1.2 ? cost.overlap : std::clamp(1 - median, 0.0, 1.0);
+}
+
+// Constants of the quadratic as a point of the search, and back.
+struct Constant {
+  double QuadraticOptions::*field;
+  double low, high;
+  bool bounded;  // logit between low and high, else logarithm
+};
+constexpr Constant kConstants[] = {{&QuadraticOptions::curvature, 1e-4, 1e4, false},
+                                   {&QuadraticOptions::curvature_decay, 0.2, 4, true},
+                                   {&QuadraticOptions::initial_loss, 0.05, 50, false},
+                                   {&QuadraticOptions::loss_decay, -2, 3, true},
+                                   {&QuadraticOptions::noise_scale, 0.5, 1e6, false},
+                                   {&QuadraticOptions::noise_floor, 1e-4, 1, true},
+                                   {&QuadraticOptions::irreducible_loss, 1e-3, 10, false},
+                                   {&QuadraticOptions::held_out_gap, 1e-3, 10, false},
+                                   {&QuadraticOptions::best_accuracy, 0.2, 1, true},
+                                   {&QuadraticOptions::accuracy_exponent, 0.05, 4, true}};
+
+Point ToPoint(const QuadraticOptions& options) {
+  Point point;
+  for (const Constant& c : kConstants) {
+    const double margin = 1e-3 * (c.high - c.low);
+    const double value = c.bounded ? std::clamp(options.*c.field, c.low + margin, c.high - margin)
+                                   : std::clamp(options.*c.field, c.low, c.high);
+    const double share = (value - c.low) / (c.high - c.low);
+    point.push_back(c.bounded ? std::log(share / (1 - share)) : std::log(value));
+  }
+  return point;
+}
+
+QuadraticOptions FromPoint(const Point& point, QuadraticOptions options) {
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    const Constant& c = kConstants[i];
+    options.*c.field = c.bounded ? c.low + (c.high - c.low) / (1 + std::exp(-point[i]))
+                                 : std::clamp(std::exp(point[i]), c.low, c.high);
+  }
+  options.best_accuracy = std::max(options.best_accuracy, options.chance_accuracy + 1e-3);
+  return options;
+}
+
+// The trace in at most about kSteps steps: windows with the same batches are one, as long as what
+// was measured at their end is what is compared.
+constexpr std::size_t kSteps = 60;
+std::vector<TracedWindow> Steps(const Trace& trace) {
+  const int most = trace.window_iterations *
+                   static_cast<int>(1 + trace.windows.size() / kSteps);  // iterations of a step
+  std::vector<TracedWindow> steps;
+  for (const TracedWindow& window : trace.windows) {
+    const bool joins = !steps.empty() && steps.back().batches == window.batches &&
+                       steps.back().iterations + window.iterations <= most;
+    const int before = joins ? steps.back().iterations : 0;
+    if (!joins) steps.emplace_back();
+    steps.back() = window;
+    steps.back().iterations += before;
+  }
+  return steps;
+}
+
+double Misfit(const Trace& trace, const QuadraticOptions& options) {
+  Quadratic model(options, trace.workload.optimizer, 1);
+  const double target = trace.workload.target.accuracy;
+  double sum = 0, weight = 1e-9;
+  for (const TracedWindow& window : trace.windows) {
+    const TrainingReport report = model.Run(window.batches, window.iterations);
+    const double near =
+        target > 0 ? std::exp(-std::abs(target - window.held_out_accuracy) / 0.05) : 1;
+    const double own = 0.2 + 0.8 * near;
+    // A wrong model may be wildly wrong; one window must not drown the others.
+    const auto add = [&](double error, double scale) {
+      sum += own * std::min(Squared(error / scale), 100.0);
+    };
+    add(model.HeldOutAccuracy() - window.held_out_accuracy, 0.01);
+    if (window.held_out_loss > 0)
+      add(0.3 * std::log(model.HeldOutLoss() / window.held_out_loss), 0.1);
+    if (window.noise_scale > 0 && report.noise_scale > 0)
+      add(0.1 * std::log2(report.noise_scale / window.noise_scale), 1);
+    weight += own;
+  }
+  return sum / weight;
+}
+
+void Require(const std::vector<Trace>& traces) {
+  if (traces.empty()) throw InputError("calibration needs at least one recorded run");
+  for (const Trace& trace : traces)
+    if (trace.windows.empty()) throw InputError("calibration: a run without windows");
+}
+
+}  // namespace
+
+double Trace::MeanIterationMs() const {
+  double seconds = 0, iterations = 0;
+  for (const TracedWindow& window : windows) {
+    seconds += window.seconds;
+    iterations += window.iterations;
+  }
+  return iterations > 0 ? 1e3 * seconds / iterations : 0;
+}
+
+double Trace::TimeToTarget() const {
+  for (const TracedWindow& window : windows)
+    if (window.held_out_accuracy >= workload.target.accuracy && workload.target.accuracy > 0)
+      return window.begin_s + window.seconds;
+  return kMissing;
+}
+
+CostOptions FitCost(const std::vector<Trace>& traces) {
+  Require(traces);
+  CostOptions cost = traces.front().workload.cost;
+  std::map<int, std::vector<double>> times;
+  for (const Trace& trace : traces) AddSampleTimes(trace, times);
+  if (times.empty()) throw InputError("calibration: no window without a slowdown was recorded");
+  struct Seen {
+    double batch, sample_ms, weight;
+  };
+  std::vector<Seen> seen;
+  for (const auto& [batch, values] : times)
+    seen.push_back({static_cast<double>(batch), Median(values),
+                    std::sqrt(static_cast<double>(values.size()))});
+  const auto at = [&cost](const Point& p) {
+    CostOptions fitted = cost;
+    fitted.sample_ms = std::exp(p[0]);
+    fitted.saturation.ramp_batch = std::clamp(std::exp(p[1]) - 0.01, 0.0, 1e4);
+    fitted.saturation.spill_batch = std::clamp(std::exp(p[2]), 1.0, 1e6);
+    fitted.saturation.spill = std::clamp(std::exp(p[3]) - 0.01, 0.0, 5.0);
+    return fitted;
+  };
+  Point start = {std::log(seen.back().sample_ms), std::log(cost.saturation.ramp_batch + 0.01),
+                 std::log(cost.saturation.spill_batch), std::log(cost.saturation.spill + 0.01)};
+  const auto misfit = [&](const Point& p) {
+    const CostOptions fitted = at(p);
+    double sum = 0, weight = 0;
+    for (const Seen& s : seen) {
+      sum += s.weight *
+             Squared(std::log(fitted.sample_ms * fitted.saturation.Factor(s.batch) / s.sample_ms));
+      weight += s.weight;
+    }
+    double pull = 0;
+    for (int d = 1; d < 4; ++d) pull += Squared(p[d] - start[d]);
+    return sum / weight + 1e-5 * pull;
+  };
+  cost = at(Minimize(misfit, Minimize(misfit, start, 0.5, 600), 0.2, 600));
+  cost.overlap = FitOverlap(traces, cost);
+  return cost;
+}
+
+QuadraticOptions FitConvergence(const std::vector<Trace>& traces) {
+  Require(traces);
+  const Workload& workload = traces.front().workload;
+  const QuadraticOptions first = workload.is_quadratic()
+                                     ? std::get<QuadraticOptions>(workload.convergence)
+                                     : QuadraticOptions{};
+  std::vector<Trace> stepped = traces;
+  for (Trace& trace : stepped) trace.windows = Steps(trace);
+  const auto misfit = [&](const Point& point) {
+    double sum = 0;
+    for (const Trace& trace : stepped) sum += Misfit(trace, FromPoint(point, first));
+    return std::isfinite(sum) ? sum / static_cast<double>(traces.size()) : 1e9;
+  };
+  constexpr int kStarts = 12, kEvaluations = 1200;
+  Rng rng(1);
+  Point best;
+  for (int i = 0; i < kStarts; ++i) {
+    Point start = ToPoint(first);
+    for (double& x : start) x += i == 0 ? 0 : rng.Normal();
+    const Point found = Minimize(misfit, start, 0.7, kEvaluations);
+    if (best.empty() || misfit(found) < misfit(best)) best = found;
+  }
+  // A simplex that has collapsed goes on from a fresh one.
+  for (const double step : {0.5, 0.3, 0.3, 0.1})
+    best = Minimize(misfit, best, step, 2 * kEvaluations);
+  return FromPoint(best, first);
+}
+
+Prediction Replay(const Trace& trace, const CostOptions& cost,
+                  const QuadraticOptions& convergence) {
+  Workload workload = trace.workload;
+  workload.cost = cost;
+  workload.convergence = convergence;
+  SimulatedCluster cluster(trace.scenario, workload, trace.workers,
+                           workload.MakeConvergence({}, trace.seed), trace.seed,
+                           trace.window_iterations);
+  cluster.set_limits({.target_accuracy = workload.target.accuracy});
+  cluster.Reset();  // with the start batches, as the trace's first window
+  Prediction prediction{.time_to_target_s = kMissing};
+  for (std::size_t w = 0; w < 3 * trace.windows.size(); ++w) {
+    if (w > 0) cluster.Advance(trace.windows[std::min(w, trace.windows.size() - 1)].batches);
+    const double seconds = cluster.truth().seconds;
+    if (w + 1 == trace.windows.size())
+      prediction.iteration_ms =
+          1e3 * seconds / (static_cast<double>(w + 1) * trace.window_iterations);
+    if (cluster.truth().reached && IsMissing(prediction.time_to_target_s))
+      prediction.time_to_target_s = seconds;
+  }
+  return prediction;
+}
+
+}  // namespace dynamix

@@ -1,0 +1,116 @@
+// Runs made by the simulator with known constants: calibration finds what they show.
+#include "dynamix/simulator/calibration.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "dynamix/core/input_error.h"
+#include "dynamix/core/report.h"
+#include "dynamix/simulator/nelder_mead.h"
+#include "dynamix/simulator/simulated_cluster.h"
+
+namespace dynamix {
+namespace {
+
+Workload Truth() {
+  Workload workload;
+  workload.cost = {.sample_ms = 0.4,
+                   .gradient_bytes = 2e6,
+                   .overlap = 0.25,
+                   .saturation = {.ramp_batch = 9, .spill_batch = 120, .spill = 0.8}};
+  workload.optimizer = {.learning_rate = 0.05,
+                        .momentum = 0.9,
+                        .base_batch = 128,
+                        .rule = LearningRateRule::kAdaScale,
+                        .schedule = Schedule::kCosine,
+                        .planned_samples = 400000};
+  workload.convergence = QuadraticOptions{.curvature = 2.0,
+                                          .curvature_decay = 1.4,
+                                          .initial_loss = 1.9,
+                                          .loss_decay = 0.3,
+                                          .noise_scale = 90,
+                                          .noise_floor = 0.15,
+                                          .irreducible_loss = 0.2,
+                                          .held_out_gap = 0.1,
+                                          .best_accuracy = 0.94,
+                                          .accuracy_exponent = 0.7};
+  workload.target.accuracy = 0.91;
+  return workload;
+}
+
+// A run at a constant local batch after the first window, recorded with the shipped constants as
+// what was believed of it.
+Trace Record(int batch, bool events = false) {
+  Trace trace{.workload = Truth(), .workers = 4, .seed = 3};
+  trace.scenario.start_batch = batch;
+  trace.scenario.nodes = {{.node = {.speed = 2}}, {.node = {.speed = 1}}};
+  if (events) trace.scenario.events = {{.at = 0.1, .duration = 0.2, .factor = 5}};
+  SimulatedCluster cluster(trace.scenario, trace.workload, trace.workers,
+                           trace.workload.MakeConvergence({}, 3), 3);
+  double begin = 0;
+  const auto add = [&](const Round& round) {
+    TracedWindow window{.iterations = 20, .begin_s = begin, .seconds = round.seconds};
+    window.held_out_accuracy = cluster.truth().held_out_accuracy;
+    window.held_out_loss = cluster.truth().held_out_loss;
+    for (const RoundEntry& entry : round.entries) {
+      window.batches.push_back(entry.batch);
+      window.compute_ms.push_back(entry.report->compute_ms);
+      window.communication_ms = entry.report->communication_ms;
+      window.noise_scale = entry.report->training.noise_scale;
+    }
+    begin += round.seconds;
+    trace.windows.push_back(window);
+  };
+  add(cluster.Reset());
+  while (cluster.samples_seen() < trace.workload.optimizer.planned_samples)
+    add(cluster.Step(std::vector<int>(4, batch)));
+  trace.workload.cost = CostOptions{.gradient_bytes = 2e6};
+  trace.workload.convergence = QuadraticOptions{};
+  return trace;
+}
+
+TEST(CalibrationTest, FindsTheCostOfASample) {
+  const CostOptions cost = FitCost({Record(8), Record(32), Record(128), Record(512)});
+  for (const double batch : {8.0, 20.0, 64.0, 200.0, 512.0}) {
+    const CostOptions truth = Truth().cost;
+    EXPECT_NEAR(cost.sample_ms * cost.saturation.Factor(batch),
+                truth.sample_ms * truth.saturation.Factor(batch),
+                0.05 * truth.sample_ms * truth.saturation.Factor(batch))
+        << batch;
+  }
+  EXPECT_NEAR(cost.overlap, 0.25, 0.05);
+}
+
+TEST(CalibrationTest, WindowsUnderASlowdownDoNotCount) {
+  const CostOptions quiet = FitCost({Record(32)}), slowed = FitCost({Record(32, true)});
+  EXPECT_NEAR(slowed.sample_ms * slowed.saturation.Factor(32),
+              quiet.sample_ms * quiet.saturation.Factor(32), 0.02);
+}
+
+TEST(CalibrationTest, PredictsABatchSizeItDidNotSee) {
+  const std::vector<Trace> seen = {Record(8), Record(16), Record(64), Record(128)};
+  const CostOptions cost = FitCost(seen);
+  const QuadraticOptions convergence = FitConvergence(seen);
+  for (const int batch : {24, 48}) {
+    const Trace held_out = Record(batch);
+    const Prediction prediction = Replay(held_out, cost, convergence);
+    EXPECT_NEAR(prediction.iteration_ms / held_out.MeanIterationMs(), 1, 0.1) << batch;
+    ASSERT_GT(held_out.TimeToTarget(), 10 * held_out.windows[0].seconds) << batch;
+    EXPECT_NEAR(prediction.time_to_target_s / held_out.TimeToTarget(), 1, 0.2) << batch;
+  }
+}
+
+TEST(CalibrationTest, RefusesNoRuns) { EXPECT_THROW(FitCost({}), InputError); }
+
+TEST(NelderMeadTest, FindsTheMinimumOfRosenbrocksValley) {
+  const Point found = Minimize(
+      [](const Point& p) { return std::pow(1 - p[0], 2) + 100 * std::pow(p[1] - p[0] * p[0], 2); },
+      {-1.2, 1}, 0.5, 400);
+  EXPECT_NEAR(found[0], 1, 1e-3);
+  EXPECT_NEAR(found[1], 1, 1e-3);
+}
+
+}  // namespace
+}  // namespace dynamix
