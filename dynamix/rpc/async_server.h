@@ -7,7 +7,6 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -96,8 +95,12 @@ class UnaryCall final : public Tag {
   }
 
   void Proceed(bool ok) override {
-    // The acquire pairs with Finish: what the answering thread wrote is seen before it is deleted.
-    if (answering_.load(std::memory_order_acquire) || !ok) {
+    // Waits until the answering thread has left Finish.
+    const bool answered = [this] {
+      const std::lock_guard lock(finishing_);
+      return answering_;
+    }();
+    if (answered || !ok) {
       delete this;
       return;
     }
@@ -107,7 +110,8 @@ class UnaryCall final : public Tag {
 
   // The last thing done with the call.
   void Finish(const grpc::Status& status) {
-    answering_.store(true, std::memory_order_release);
+    const std::lock_guard lock(finishing_);
+    answering_ = true;
     responder_.Finish(response_, status, this);
   }
 
@@ -128,7 +132,8 @@ class UnaryCall final : public Tag {
   Request request_;
   Response response_;
   Responder responder_{&context_};
-  std::atomic<bool> answering_ = false;
+  std::mutex finishing_;
+  bool answering_ = false;
 };
 
 }  // namespace dynamix
