@@ -107,8 +107,8 @@ class Job {
     options.job = flags_.job;
     options.rank = static_cast<int>(flags_.Number("first", 0)) + r;
     options.size = static_cast<int>(flags_.Number("size", flags_.ranks));
-    options.settings = {dynamix::LearningRateRule::kNone, kLearningRate,
-                        static_cast<double>(kStart) * flags_.ranks};
+    options.settings = {.base_learning_rate = kLearningRate,
+                        .base_batch = static_cast<double>(kStart) * flags_.ranks};
     options.tls = {flags_.File("ca"), flags_.File("cert"), flags_.File("key")};
     options.tls_name = flags_.Text("name");
     options.token = flags_.Text("token");

@@ -143,8 +143,12 @@ std::unique_ptr<Advisor> LiveRank::MakeAdvisor(const TrainFlags& flags, const Tr
   if (options.job.empty()) options.job = job.name;
   options.rank = group->rank();
   options.size = group->size();
-  options.settings = {optimizer.rule, optimizer.learning_rate,
-                      static_cast<double>(optimizer.base_batch), target};
+  options.settings = {.rule = optimizer.rule,
+                      .schedule = optimizer.schedule,
+                      .adaptive = optimizer.kind == OptimizerKind::kAdam,
+                      .base_learning_rate = optimizer.learning_rate,
+                      .base_batch = static_cast<double>(optimizer.base_batch),
+                      .target_accuracy = target};
   options.log = [rank = options.rank](const std::string& text) {
     spdlog::warn("rank {}: {}", rank, text);
   };

@@ -31,6 +31,7 @@ double LearningRateFactor(LearningRateRule rule, double global_batch, double bas
 //   cosine    0.01 + 0.99 * (1 + cos(pi * progress)) / 2
 //   step      1, then 0.1 from one half, then 0.01 from three quarters
 enum class Schedule : int { kConstant = 0, kCosine, kStep };
+inline constexpr int kScheduleCount = 3;
 
 std::string_view Name(Schedule schedule);
 std::optional<Schedule> ParseSchedule(std::string_view name);

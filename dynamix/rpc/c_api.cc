@@ -4,6 +4,7 @@
 #include <exception>
 #include <string>
 
+#include "dynamix/core/input_error.h"
 #include "dynamix/rpc/advised_worker.h"
 #include "dynamix/rpc/dynamix.h"
 
@@ -34,6 +35,13 @@ dynamix::AdvisedWorkerOptions Translate(const dynamix_options& from) {
   to.advisor.rank = from.rank;
   to.advisor.size = from.size;
   to.advisor.timeout_s = to.advisor.patience_s = from.timeout_s;
+  dynamix::RequireInRange("learning_rate_rule", from.learning_rate_rule, 0,
+                          dynamix::kLearningRateRuleCount - 1);
+  dynamix::RequireInRange("schedule", from.schedule, 0, dynamix::kScheduleCount - 1);
+  dynamix::RequireInRange("adaptive", from.adaptive, 0, 1);
+  to.advisor.settings.rule = static_cast<dynamix::LearningRateRule>(from.learning_rate_rule);
+  to.advisor.settings.schedule = static_cast<dynamix::Schedule>(from.schedule);
+  to.advisor.settings.adaptive = from.adaptive == 1;
   to.advisor.settings.base_learning_rate = from.base_learning_rate;
   to.advisor.settings.base_batch = from.base_batch;
   to.advisor.settings.target_accuracy = from.target_accuracy;

@@ -42,6 +42,9 @@ typedef struct dynamix_options {
   double timeout_s;      /* how long advice is waited for, in the background; default 3 */
   /* What the job was configured with; NaN: unknown. */
   double base_learning_rate, base_batch, target_accuracy;
+  int learning_rate_rule; /* 0 none, 1 linear, 2 sqrt, 3 adascale; default 0 */
+  int schedule;           /* 0 constant, 1 cosine, 2 step; default 0 */
+  int adaptive;           /* 1: Adam and its like; default 0 */
   const char* token; /* NULL: none */
   /* PEM texts for mTLS; all three or none. */
   const char *tls_authority, *tls_certificate, *tls_key;

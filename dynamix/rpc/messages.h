@@ -27,6 +27,8 @@ struct WorkerName {
 // What the job was configured with; rounds repeat it (round.h).
 struct JobSettings {
   LearningRateRule rule = LearningRateRule::kNone;
+  Schedule schedule = Schedule::kConstant;
+  bool adaptive = false;
   double base_learning_rate = kMissing;
   double base_batch = kMissing;
   double target_accuracy = kMissing;

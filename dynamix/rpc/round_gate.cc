@@ -103,6 +103,8 @@ Round RoundGate::Close(const JobSettings& settings, SteadyTime now) {
   Round round;
   round.index = *open_;
   round.rule = settings.rule;
+  round.schedule = settings.schedule;
+  round.adaptive = settings.adaptive;
   round.base_learning_rate = settings.base_learning_rate;
   round.base_batch = settings.base_batch;
   round.target_accuracy = settings.target_accuracy;

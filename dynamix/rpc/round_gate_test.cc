@@ -40,7 +40,8 @@ TEST_F(RoundGateTest, ClosesWhenEverybodyReported) {
   EXPECT_FALSE(gate_.Complete(At(0.5)));
   EXPECT_EQ(gate_.Add(2, 7, 0, Entry(10), At(0.5)), Arrival::kWaits);
   ASSERT_TRUE(gate_.Complete(At(0.5)));
-  const Round round = gate_.Close({.base_batch = 24}, At(0.5));
+  const Round round = gate_.Close({.schedule = Schedule::kCosine, .base_batch = 24}, At(0.5));
+  EXPECT_EQ(round.schedule, Schedule::kCosine);
   EXPECT_EQ(round.index, 0);
   EXPECT_EQ(round.GlobalBatch(), 27);
   EXPECT_DOUBLE_EQ(round.seconds, 0.5);

@@ -143,6 +143,8 @@ void Write(const JoinMessage& message, v1::JoinRequest& to) {
   to.set_highest_epoch(message.highest_epoch);
   const JobSettings& settings = message.settings;
   to.set_learning_rate_rule(static_cast<int>(settings.rule));
+  to.set_schedule(static_cast<int>(settings.schedule));
+  to.set_adaptive(settings.adaptive);
   if (!IsMissing(settings.base_learning_rate))
     to.set_base_learning_rate(settings.base_learning_rate);
   if (!IsMissing(settings.base_batch)) to.set_base_batch(settings.base_batch);
@@ -163,6 +165,9 @@ Result<JoinMessage> Read(const v1::JoinRequest& from) {
   message.highest_epoch = from.highest_epoch();
   message.settings.rule = static_cast<LearningRateRule>(
       std::clamp(from.learning_rate_rule(), 0, kLearningRateRuleCount - 1));
+  message.settings.schedule =
+      static_cast<Schedule>(std::clamp(from.schedule(), 0, kScheduleCount - 1));
+  message.settings.adaptive = from.adaptive();
   message.settings.base_learning_rate =
       Optional(from.has_base_learning_rate(), from.base_learning_rate());
   message.settings.base_batch = Optional(from.has_base_batch(), from.base_batch());

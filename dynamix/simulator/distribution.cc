@@ -96,7 +96,7 @@ class TaskDrawer {
                              : Choose(rng_, std::array{0.0, 0.5, 0.9, 0.95});
     optimizer.base_batch = RoundedLog(rng_, LeastBase(), 1024);
     optimizer.rule = static_cast<LearningRateRule>(rng_.Below(kLearningRateRuleCount));
-    optimizer.schedule = static_cast<Schedule>(rng_.Below(3));
+    optimizer.schedule = static_cast<Schedule>(rng_.Below(kScheduleCount));
     const double windows = rng_.LogUniform(options_.min_windows, options_.max_windows);
     optimizer.planned_samples = windows * options_.window_iterations * optimizer.base_batch;
     return optimizer;
