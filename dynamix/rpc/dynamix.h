@@ -45,7 +45,7 @@ typedef struct dynamix_options {
   int learning_rate_rule; /* 0 none, 1 linear, 2 sqrt, 3 adascale; default 0 */
   int schedule;           /* 0 constant, 1 cosine, 2 step; default 0 */
   int adaptive;           /* 1: Adam and its like; default 0 */
-  const char* token; /* NULL: none */
+  const char* token;      /* NULL: none */
   /* PEM texts for mTLS; all three or none. */
   const char *tls_authority, *tls_certificate, *tls_key;
   const char* tls_name; /* in the arbitrator's certificate; NULL: the address's host */
