@@ -6,6 +6,7 @@
 //   advised_job ADDRESS JOB RANKS SAMPLES WINDOW_ITERATIONS PACE_MS [FLAG=VALUE...]
 //     first=R size=N      this process runs ranks R ... R + RANKS - 1 of N (default 0, RANKS)
 //     timeout=S breaker=S of the client
+//     deaf=N              the last N ranks ask where nobody listens
 //     slow=R:MS           rank R's compute takes so much longer
 //     spin=MS             every iteration uses so much processor time
 //     ca= cert= key= name= token=
@@ -103,7 +104,8 @@ class Job {
 
   std::unique_ptr<dynamix::RemoteAdvisor> MakeAdvisor(int r) const {
     dynamix::RemoteAdvisorOptions options;
-    options.addresses = flags_.address;
+    const bool deaf = r >= flags_.ranks - static_cast<int>(flags_.Number("deaf", 0));
+    options.addresses = deaf ? "127.0.0.1:1" : flags_.address;
     options.job = flags_.job;
     options.rank = static_cast<int>(flags_.Number("first", 0)) + r;
     options.size = static_cast<int>(flags_.Number("size", flags_.ranks));

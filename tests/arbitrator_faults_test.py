@@ -177,11 +177,11 @@ def straggler(place, wanted):
 
 
 def advice_reaches_only_some(place, wanted):
-    """Two ranks speak to an arbitrator, two to nobody: the job goes on, weighted by what was really used."""
+    """Two ranks hear an arbitrator, two ask where nobody listens: each follows what it heard, and the job goes on."""
     with Arbitrator(place, policy="static:32", flags=["--no-guard"]) as arbitrator:
-        job = Job(place, arbitrator.address, pace_ms=25, size=6)  # two more ranks that never come
-        result = job.finish()
-    assert result["samples"] >= SAMPLES, result
+        result = Job(place, arbitrator.address, samples=3 * SAMPLES, pace_ms=2, deaf=2).finish()
+    assert result["samples"] >= 3 * SAMPLES, result
+    assert result["batches"] == [32, 32, 16, 16], result
 
 
 def connection_flood(place, wanted):
