@@ -14,7 +14,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(sys.argv[3]) / "tests"))
 from arbitrator_processes import Arbitrator, Place  # noqa: E402
 
-RANKS, SAMPLES, LEAST_MS = 3, 16000, 4
+RANKS, SAMPLES, LEAST_MS, ATTEMPTS = 3, 16000, 4, 8
 
 
 def run(address):
@@ -35,9 +35,14 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         place = Place(sys.argv[1], "", sys.argv[3], folder)
         with Arbitrator(place, policy="static:24", flags=["--no-guard"]) as arbitrator:
-            for samples, loss, batch, _, advised in run(arbitrator.address):
-                assert int(samples) >= SAMPLES and float(loss) < 0.1, (samples, loss)
-                assert int(batch) == 24 and int(advised) > 0, (batch, advised)
+            # On a busy machine the job may end before its advice comes: then it was no trial.
+            for _ in range(ATTEMPTS):
+                lines = run(arbitrator.address)
+                assert all(int(samples) >= SAMPLES and float(loss) < 0.1 for samples, loss, *_ in lines), lines
+                if all(int(batch) == 24 and int(advised) > 0 for _, _, batch, _, advised in lines):
+                    break
+            else:
+                raise AssertionError(("the advice was never taken", lines))
     for samples, loss, batch, _, advised in run("127.0.0.1:1"):
         assert int(samples) >= SAMPLES and float(loss) < 0.1 and int(batch) == 16 and int(advised) == 0
     return 0

@@ -3,13 +3,21 @@
 // does (all ranks switch in the iteration after every one was ready) and prints a line per window
 // and one JSON object at the end, with a hash of the weights. Same batches, same bits.
 //
+// A job that is held trains nothing and goes on reporting until its input ends, so that a test can
+// wait for what must happen to it, however slow the machine; then it trains the rest.
+//
 //   advised_job ADDRESS JOB RANKS SAMPLES WINDOW_ITERATIONS PACE_MS [FLAG=VALUE...]
 //     first=R size=N      this process runs ranks R ... R + RANKS - 1 of N (default 0, RANKS)
 //     timeout=S breaker=S of the client
-//     deaf=N              the last N ranks ask where nobody listens
+//     hold=N              holds after N windows (never when negative); a window then lasts until
+//     every rank is answered deaf=N              the last N ranks ask where nobody listens
 //     slow=R:MS           rank R's compute takes so much longer
 //     spin=MS             every iteration uses so much processor time
 //     ca= cert= key= name= token=
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <barrier>
 #include <cmath>
 #include <cstdio>
@@ -33,6 +41,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kFeatures = 8;
 constexpr int kStart = 16;
 constexpr double kLearningRate = 0.05;
+constexpr double kHeldMs = 5;  // least time of an iteration while the job is held
 
 struct Flags {
   std::string address, job;
@@ -85,6 +94,7 @@ class Job {
  public:
   explicit Job(const Flags& flags)
       : flags_(flags), parts_(flags.ranks), barrier_(flags.ranks, Step{this}) {
+    held_ = MustHold();
     for (int r = 0; r < flags.ranks; ++r) advisors_.push_back(MakeAdvisor(r));
   }
 
@@ -93,7 +103,8 @@ class Job {
     std::vector<std::thread> threads;
     for (int r = 0; r < flags_.ranks; ++r) threads.emplace_back([this, r] { RunRank(r); });
     for (std::thread& thread : threads) thread.join();
-    Print(Ms(Clock::now() - start) / static_cast<double>(std::max<std::int64_t>(1, iterations_)));
+    const auto iterations = static_cast<double>(std::max<std::int64_t>(1, iterations_));
+    std::printf("%s\n", Describe(Ms(Clock::now() - start) / iterations).c_str());
   }
 
  private:
@@ -133,9 +144,10 @@ class Job {
     while (!done_) {
       const Clock::time_point start = Clock::now();
       Part& part = parts_[r];
-      Compute(r, part);
-      Spin(spin_ms);
-      const double least = flags_.pace_ms * (0.5 + 0.5 * part.batch / kStart) + extra_ms;
+      if (!held_) Compute(r, part);
+      if (!held_) Spin(spin_ms);
+      const double paced = flags_.pace_ms * (0.5 + 0.5 * part.batch / kStart) + extra_ms;
+      const double least = held_ ? std::max(paced, kHeldMs) : paced;
       std::this_thread::sleep_until(
           start + std::chrono::microseconds(static_cast<std::int64_t>(1e3 * least)));
       const dynamix::Answer answer = advisors_[r]->Poll();
@@ -148,7 +160,8 @@ class Job {
       compute_ms += Ms(computed - start);
       wait_ms += Ms(end - computed);
       iteration_ms += Ms(end - start);
-      if (++iterations < flags_.window) continue;
+      if (r == 0 && held_) Tell();
+      if (++iterations < flags_.window || (held_ && !all_ready_)) continue;
       Submit(r, bounds, {compute_ms / iterations, wait_ms / iterations, iteration_ms / iterations});
       compute_ms = wait_ms = iteration_ms = iterations = 0;
     }
@@ -172,9 +185,20 @@ class Job {
     report.training.noise_scale = 200;
     report.training.learning_rate = kLearningRate;
     (void)advisors_[r]->Submit(windows_[r]++, entry);
-    if (r != 0) return;
-    std::printf("window %lld\n", static_cast<long long>(windows_[0]));
+    if (r == 0) Tell();
+  }
+
+  void Tell() const {
+    std::printf("window %lld %s\n", static_cast<long long>(windows_.at(0)), Describe(0).c_str());
     std::fflush(stdout);
+  }
+
+  // True from the window asked for until standard input has ended.
+  bool MustHold() const {
+    const double windows = flags_.Number("hold", -1);
+    if (windows < 0 || static_cast<double>(iterations_) < windows * flags_.window) return false;
+    pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+    return poll(&input, 1, 0) == 0;
   }
 
   static void Spin(double ms) {
@@ -209,23 +233,10 @@ class Job {
 
   // Run by the last rank to arrive, while the others wait.
   void TakeStep() {
-    double count = 0, loss = 0, correct = 0;
-    double gradient[kFeatures] = {};
-    bool ready = true;
-    for (const Part& part : parts_) {
-      count += part.batch;
-      loss += part.loss;
-      correct += part.correct;
-      ready = ready && part.ready;
-      for (int f = 0; f < kFeatures; ++f) gradient[f] += part.gradient[f];
-    }
-    for (int f = 0; f < kFeatures; ++f) weights_[f] -= kLearningRate * gradient[f] / count;
-    loss_ = loss / count;
-    accuracy_ = correct / count;
-    cursor_ += static_cast<std::int64_t>(count);
-    ++iterations_;
-    done_ = cursor_ >= flags_.samples;
-    if (!ready) return;
+    if (!held_) Descend();
+    held_ = MustHold();
+    all_ready_ = std::all_of(parts_.begin(), parts_.end(), [](auto& part) { return part.ready; });
+    if (!all_ready_) return;
     for (Part& part : parts_) {
       switches_ += part.batch != part.next ? 1 : 0;
       part.batch = part.next;
@@ -234,7 +245,24 @@ class Job {
     }
   }
 
-  void Print(double iteration_ms) const {
+  void Descend() {
+    double count = 0, loss = 0, correct = 0;
+    double gradient[kFeatures] = {};
+    for (const Part& part : parts_) {
+      count += part.batch;
+      loss += part.loss;
+      correct += part.correct;
+      for (int f = 0; f < kFeatures; ++f) gradient[f] += part.gradient[f];
+    }
+    for (int f = 0; f < kFeatures; ++f) weights_[f] -= kLearningRate * gradient[f] / count;
+    loss_ = loss / count;
+    accuracy_ = correct / count;
+    cursor_ += static_cast<std::int64_t>(count);
+    ++iterations_;
+    done_ = cursor_ >= flags_.samples;
+  }
+
+  std::string Describe(double iteration_ms) const {
     std::uint64_t hash = 14695981039346656037u;
     for (const double weight : weights_) {
       std::uint64_t bits;
@@ -254,14 +282,17 @@ class Job {
       batches += (r ? "," : "") + std::to_string(parts_[r].batch);
     }
     const auto number = [](std::int64_t value) { return static_cast<long long>(value); };
-    std::printf(
+    char text[4096];
+    std::snprintf(
+        text, sizeof text,
         "{\"samples\":%lld,\"weights\":\"%016llx\",\"switches\":%d,\"lowest\":%d,\"highest\":%d,"
         "\"batches\":[%s],\"submitted\":%lld,\"advised\":%lld,\"failed\":%lld,\"dropped\":%lld,"
-        "\"joined\":%lld,\"fallback\":%s,\"loss\":%.6f,\"iteration_ms\":%.6f}\n",
+        "\"joined\":%lld,\"fallback\":%s,\"loss\":%.6f,\"iteration_ms\":%.6f}",
         number(cursor_), static_cast<unsigned long long>(hash), switches_, lowest_, highest_,
         batches.c_str(), number(sum.submitted), number(sum.advised), number(sum.failed),
         number(sum.dropped), number(sum.joined), sum.fallback ? "true" : "false", loss_,
         iteration_ms);
+    return text;
   }
 
   const Flags flags_;
@@ -275,7 +306,7 @@ class Job {
   double weights_[kFeatures] = {};
   double loss_ = 0, accuracy_ = 0;
   std::int64_t cursor_ = 0, iterations_ = 0;
-  bool done_ = false;
+  bool done_ = false, held_ = false, all_ready_ = true;
   int switches_ = 0, lowest_ = kStart, highest_ = kStart;
   std::barrier<Step> barrier_;
 };

@@ -24,26 +24,25 @@ class Schedule:
     """One job, one arbitrator behind a relay, and a list of (window, fault) from a seed."""
 
     def __init__(self, place, seed):
-        self.place, self.seed, self.random = place, seed, random.Random(seed)
+        self.place = Place(place.dynamix, place.advised_job, place.source, place.folder / str(seed))
+        self.random = random.Random(seed)
         self.steps = sorted((self.random.randrange(1, WINDOWS - 2), self.random.choice(list(FAULTS)))
                             for _ in range(self.random.randrange(2, 6)))
         self.sockets = []
 
     def run(self, wanted):
-        folder = self.place.folder / str(self.seed)
         policy = self.random.choice(["static", "static:16"])
-        flags = ["--run", str(folder)] if self.random.random() < 0.5 else []
+        flags = ["--run", str(self.place.folder)] if self.random.random() < 0.5 else []
         with Arbitrator(self.place, policy=policy, flags=flags) as self.arbitrator:
             self.relay = Relay(self.arbitrator.port)
             slow = {"slow": f"{self.random.randrange(4)}:{self.random.randrange(1, 12)}"} if self.random.random() < 0.3 else {}
             self.job = Job(self.place, self.relay.address, pace_ms=self.random.choice([4, 8, 12]),
                            timeout=self.random.choice([0.1, 0.3, 1.0]), breaker=0.1, **slow)
             for window, fault in self.steps:
-                if not self.job.at_window(window):
-                    break
+                self.job.at_window(window)
                 FAULTS[fault](self)
             self.arbitrator.process.send_signal(signal.SIGCONT) if self.arbitrator.process.poll() is None else None
-            result = self.job.finish(timeout=60)
+            result = self.job.finish()
             self.relay.close()
         for s in self.sockets:
             s.close()
@@ -101,6 +100,8 @@ def run(place, wanted, seed):
         return seed, schedule.steps, None
     except Exception:
         return seed, schedule.steps, traceback.format_exc()
+    finally:
+        schedule.place.end_jobs()
 
 
 def main():
