@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "dynamix/core/input_error.h"
 #include "dynamix/monitor/testdata/test_network.h"
@@ -29,6 +31,12 @@ std::string Command(const std::string& arguments) {
     throw;
   }
   return testing::internal::GetCapturedStdout();
+}
+
+struct stat Output() {
+  struct stat output {};
+  fstat(STDOUT_FILENO, &output);
+  return output;
 }
 
 TEST(MonitorCommandTest, WatchesAProcess) {
@@ -60,12 +68,15 @@ TEST(MonitorCommandTest, EndsWithTheJob) {
   auto cgroup = Cgroup::Create(test::UniqueName());
   ASSERT_TRUE(cgroup.ok());
   const std::string path = cgroup.value().path();
-  test::Child remover({}, [&](test::Channel&) {
-    usleep(300000);
+  // Removed once a line is in the file that captures the output.
+  const ino_t uncaptured = Output().st_ino;
+  std::thread remover([&] {
+    while (Output().st_ino == uncaptured || Output().st_size == 0) usleep(1000);
     rmdir(path.c_str());
   });
   EXPECT_THAT(Command("--cgroup " + path + " --interval 0.1 --json --tier inet_diag"),
               HasSubstr("\"worker\""));
+  remover.join();
 }
 
 TEST(MonitorCommandTest, GivesUpItsCapabilitiesOnceAttached) {
