@@ -156,7 +156,8 @@ TEST(HostMeterTest, TheNearestLimitHasTheGreatestShareInUse) {
 TEST(HostMeterTest, AQuotaThrottles) {
   if (auto reason = test::CannotMakeNamespaces()) GTEST_SKIP() << *reason;
   Cgroup cgroup = test::MakeCgroup();
-  if (Status limited = cgroup.LimitCpus(0.2); !limited.ok())
+  // So little that also a busy machine gives it.
+  if (Status limited = cgroup.LimitCpus(0.05); !limited.ok())
     GTEST_SKIP() << "needs a cpu controller: " << limited.error();
   MonitorOptions options;
   options.target.cgroup = cgroup.path();
@@ -164,17 +165,17 @@ TEST(HostMeterTest, AQuotaThrottles) {
   Monitor monitor = Monitor::Start(options);
   Child child({nullptr, &cgroup}, [](test::Channel& test) {
     test.Receive<bool>();
-    Burn(0.2);
+    Burn(0.1);
     test.Send(true);
   });
   monitor.ReadWindow();
   child.channel().Send(true);
   ASSERT_TRUE(child.channel().Receive<bool>());
   const MonitorWindow window = monitor.ReadWindow();
-  EXPECT_DOUBLE_EQ(window.host.allotted_cpus, 0.2);
+  EXPECT_DOUBLE_EQ(window.host.allotted_cpus, 0.05);
   EXPECT_GT(window.HostPart().cpu_throttled, 0.3);
   EXPECT_GT(window.HostPart().cpu_use, 0.5);
-  EXPECT_GE(window.host.cpu_seconds, 0.15);
+  EXPECT_GE(window.host.cpu_seconds, 0.05);
 }
 
 }  // namespace

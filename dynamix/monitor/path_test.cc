@@ -16,7 +16,7 @@ namespace {
 using test::Receiver;
 using test::Sender;
 
-constexpr int kAttempts = 4;
+constexpr int kAttempts = 20;
 
 // Best tier in a parameter, so that the same path judges every source that knows rates.
 class PathTest : public testing::TestWithParam<NetworkTier> {

@@ -35,7 +35,7 @@ class ProtocolTest : public testing::Test {
   void SetUp() override {
     ServiceOptions options;
     options.epoch = 5;
-    options.gate = {.lease_s = 5, .round_deadline_s = 0.2};
+    options.gate = {.lease_s = 240, .round_deadline_s = 120};
     options.job_options = [](const std::string&, int) {
       ServedJobOptions own;
       own.guard.on = false;
@@ -249,7 +249,7 @@ TEST(LiarTest, AdviceThatCannotBeTrustedIsClampedOrDropped) {
   const auto server = builder.BuildAndStart();
   RemoteAdvisorOptions options;
   options.addresses = "127.0.0.1:" + std::to_string(port);
-  options.timeout_s = options.patience_s = 1;
+  options.timeout_s = options.patience_s = 120;
   options.breaker_failures = 2;
   const BatchBounds bounds{.min = 8, .max = 64, .granularity = 8};
   for (std::int64_t window = 8; window < 16; ++window) {
@@ -257,8 +257,9 @@ TEST(LiarTest, AdviceThatCannotBeTrustedIsClampedOrDropped) {
     RoundEntry entry{.bounds = bounds, .start_batch = 16, .batch = 16};
     entry.report = Report{.iterations = 5};
     (void)advisor.Submit(window, entry);
+    const auto refused = [&] { return advisor.counts().dropped + advisor.counts().failed > 0; };
     Answer answer;
-    while (!(answer = advisor.Poll()).ready)
+    while (!(answer = advisor.Poll()).ready && !refused())
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (window % 8 == 2) {
       EXPECT_EQ(answer.batch, 64);
@@ -266,7 +267,7 @@ TEST(LiarTest, AdviceThatCannotBeTrustedIsClampedOrDropped) {
       EXPECT_EQ(answer.batch, 8);
     } else {
       EXPECT_FALSE(answer.batch.has_value()) << window % 8;
-      EXPECT_GT(advisor.counts().dropped + advisor.counts().failed, 0) << window % 8;
+      EXPECT_TRUE(refused()) << window % 8;
     }
   }
   server->Shutdown(gpr_time_from_millis(100, GPR_TIMESPAN));

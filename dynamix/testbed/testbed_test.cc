@@ -26,6 +26,7 @@ using testing::Contains;
 using testing::HasSubstr;
 
 constexpr std::uint64_t kMegabyte = 1 << 20;
+constexpr int kAttempts = 20;  // of what a busy machine may spoil
 
 TEST(TimelineTest, EventsMultiplyAddUpAndEnd) {
   const Node node{.speed = 2, .bandwidth_mbps = 100, .loss = 0.01};
@@ -72,11 +73,11 @@ class Connection {
     sender_.Open();
   }
   Transfer Send(std::uint64_t bytes) { return sender_.Send(bytes); }
-  // The best of a few: a busy machine makes a transfer slower.
-  double FastestMbps(std::uint64_t bytes) {
-    double fastest = 0;
-    for (int attempt = 0; attempt < 3; ++attempt) fastest = std::max(fastest, Mbps(bytes));
-    return fastest;
+  // A busy machine makes a transfer slower: one that is fast enough proves the point.
+  bool IsFaster(double mbps, std::uint64_t bytes) {
+    for (int attempt = 0; attempt < kAttempts; ++attempt)
+      if (Mbps(bytes) > mbps) return true;
+    return false;
   }
   double Mbps(std::uint64_t bytes) {
     const auto start = std::chrono::steady_clock::now();
@@ -96,37 +97,50 @@ TEST_F(EmulatedNetworkTest, ALinkCarriesItsBandwidthAndNoMoreAlsoAfterAChange) {
   Connection sent(network, 0, 1), received(network, 2, 0), fast(network, 1, 2);
   EXPECT_LT(sent.Mbps(kMegabyte), 21) << "what node 0 sends is limited";
   EXPECT_LT(received.Mbps(kMegabyte), 21) << "and what it gets";
-  EXPECT_GT(fast.FastestMbps(kMegabyte), 25) << "and nobody else";
+  EXPECT_TRUE(fast.IsFaster(25, kMegabyte)) << "and nobody else";
   ASSERT_TRUE(network.SetBandwidth(0, 5).ok());
   EXPECT_LT(sent.Mbps(kMegabyte / 2), 5.5);
   ASSERT_TRUE(network.SetBandwidth(0, 20).ok());
-  EXPECT_GT(sent.FastestMbps(kMegabyte / 2), 7);
+  EXPECT_TRUE(sent.IsFaster(7, kMegabyte / 2));
 }
 
 TEST_F(EmulatedNetworkTest, LossAtANodeShowsAsRetransmissionsOfItsPeersAndEnds) {
   const EmulatedNetwork network =
       Make({{.bandwidth_mbps = 100, .loss = 0.03}, {.bandwidth_mbps = 100}}, /*lossy=*/true);
-  Connection lossy(network, 1, 0);
-  const TcpSample first = lossy.Send(4 * kMegabyte).sender;
-  const double ratio =
-      static_cast<double>(first.segments_retransmitted) / static_cast<double>(first.segments_sent);
-  EXPECT_NEAR(ratio, 0.03, 0.015);
-  Connection clean(network, 0, 1);
-  EXPECT_LT(clean.Send(kMegabyte).sender.segments_retransmitted, 20U) << "acknowledgements only";
+  Connection lossy(network, 1, 0), clean(network, 0, 1);
+  // Retransmitted of those sent. A busy machine acknowledges late, so that some are sent again
+  // though nothing was lost: the least of a few transfers is the network's.
+  const auto lost = [](Connection& connection, double enough) {
+    double least = 1;
+    for (int attempt = 0; attempt < kAttempts && least > enough; ++attempt) {
+      const TcpSample before = connection.Send(1).sender;
+      const TcpSample after = connection.Send(4 * kMegabyte).sender;
+      least = std::min(
+          least, static_cast<double>(after.segments_retransmitted - before.segments_retransmitted) /
+                     static_cast<double>(after.segments_sent - before.segments_sent));
+    }
+    return least;
+  };
+  EXPECT_NEAR(lost(lossy, 0.045), 0.03, 0.015);
+  EXPECT_LT(lost(clean, 0.003), 0.003) << "acknowledgements only";
   ASSERT_TRUE(network.SetLoss(0, 0).ok());
-  const TcpSample before = lossy.Send(1).sender, after = lossy.Send(4 * kMegabyte).sender;
-  EXPECT_LE(after.segments_retransmitted, before.segments_retransmitted + 9) << "of 2,900";
+  EXPECT_LT(lost(lossy, 0.003), 0.003);
 }
 
 TEST_F(EmulatedNetworkTest, LatencyIsThatOfBothWays) {
   const EmulatedNetwork network = Make({{.latency_ms = 20}, {.latency_ms = 5}, {}});
   Connection far(network, 0, 1), near(network, 2, 1);
-  const std::uint32_t far_us = far.Send(kMegabyte / 4).sender.minimum_rtt_us;
-  EXPECT_GE(far_us, 25000U);
-  EXPECT_LT(far_us, 30000U);
-  const std::uint32_t near_us = near.Send(kMegabyte / 4).sender.minimum_rtt_us;
-  EXPECT_GE(near_us, 5000U);
-  EXPECT_LT(near_us, 10000U);
+  const auto least_ms = [](Connection& connection, double enough) {
+    double least = 1e9;
+    for (int attempt = 0; attempt < kAttempts && least > enough; ++attempt)
+      least = std::min(least, 1e-3 * connection.Send(kMegabyte / 4).sender.minimum_rtt_us);
+    return least;
+  };
+  const double far_ms = least_ms(far, 30), near_ms = least_ms(near, 10);
+  EXPECT_GE(far_ms, 25);
+  EXPECT_LT(far_ms, 30);
+  EXPECT_GE(near_ms, 5);
+  EXPECT_LT(near_ms, 10);
 }
 
 class TestbedTest : public EmulatedNetworkTest {
@@ -202,7 +216,7 @@ TEST_F(TestbedTest, EventsHappenAtTheirTimesOfTheJobsClock) {
   EXPECT_NE(rate(), 0) << "not yet";
   clock.Set(100.5);
   const auto until = [&](bool dropped) {
-    for (int i = 0; i < 100 && (rate() == 0) != dropped; ++i) usleep(50000);
+    for (int i = 0; i < 1000 && (rate() == 0) != dropped; ++i) usleep(50000);
     return (rate() == 0) == dropped;
   };
   EXPECT_TRUE(until(true));
@@ -224,7 +238,7 @@ TEST_F(TestbedTest, QuotasShareTheProcessorsInProportionToSpeedAndFollowSlowdown
   EXPECT_THAT(testbed.notes(), Contains(HasSubstr("CPU quota")));
   JobClock clock = std::move(JobClock::Open(testbed.clock_path())).value();
   clock.Set(10);
-  for (int i = 0; i < 100 && quota() != 25000; ++i) usleep(50000);
+  for (int i = 0; i < 1000 && quota() != 25000; ++i) usleep(50000);
   EXPECT_EQ(quota(), 25000);
 }
 

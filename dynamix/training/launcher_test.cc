@@ -30,7 +30,7 @@ class LauncherTest : public testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
   static LaunchOptions Shell(int ranks, const std::string& script) {
-    return {.ranks = ranks, .command = {"sh", "-c", script}, .grace_s = 2};
+    return {.ranks = ranks, .command = {"sh", "-c", script}, .grace_s = 100};
   }
 
   fs::path folder_;
