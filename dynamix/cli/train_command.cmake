@@ -17,6 +17,9 @@ if(DYNAMIX_BUILD_TESTS)
   add_test(NAME report_command
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/report_command_test.py
                    $<TARGET_FILE:dynamix>)
+  add_test(NAME calibrate_command
+           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/calibrate_command_test.py
+                   $<TARGET_FILE:dynamix>)
   add_test(NAME train_command
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/train_command_test.py
                    $<TARGET_FILE:dynamix> /usr/share/datasets/fashion-mnist)

@@ -4,10 +4,13 @@
 // weak pull towards the constants it starts from where the batches do not settle them.
 //
 // Convergence. The quadratic model replays each trace's batches. The fit minimises, averaged over
-// windows,
-//   ((accuracy' - accuracy) / 0.01)^2 w + (0.3 ln(held-out loss' / loss) / 0.1)^2
-//   + (0.1 log2(noise scale' / noise scale))^2
+// the samples of the run,
+//   w (((accuracy' - accuracy) / 0.01)^2 + (ln(held-out loss' / loss) / 0.33)^2
+//      + (log2(noise scale' / noise scale) / 2)^2)
 // where w rises from 0.2 to 1 as the accuracy nears the target: what matters is when it gets there.
+// The noise scale weighs much because it names the learning rate (AdaScale) and because it alone
+// tells noise from curvature. In the fit the model measures without error: a noise scale that is
+// off by luck would change the learning rate, and so the curve.
 // The search (Nelder-Mead, from several starts) runs over logarithms and logits, so that every
 // constant stays inside its range.
 #include "dynamix/simulator/calibration.h"
@@ -24,12 +27,6 @@
 
 namespace dynamix {
 namespace {
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 double Squared(double x) { return x * x; }
 
@@ -68,18 +65,41 @@ void AddSampleTimes(const Trace& trace, std::map<int, std::vector<double>>& time
   }
 }
 
+// Calls `use(window, slowest compute, exchange)` for the windows of traces without events.
+template <typename Use>
+void ForQuietWindows(const std::vector<Trace>& traces, const CostOptions& cost, const Use& use) {
+  for (const Trace& trace : traces) {
+    if (!trace.scenario.events.empty()) continue;
+    const Cluster cluster(trace.scenario, cost, trace.workers);
+    for (const TracedWindow& window : trace.windows) {
+      double slowest_ms = 0;
+      for (const double own_ms : window.compute_ms)
+        if (!IsMissing(own_ms)) slowest_ms = std::max(slowest_ms, own_ms);
+      if (slowest_ms > 0) use(window, slowest_ms, cluster);
+    }
+  }
+}
+
 double FitOverlap(const std::vector<Trace>& traces, const CostOptions& cost) {
   std::vector<double> shown;
-  for (const Trace& trace : traces) {
-    const double exchange_ms = Cluster(trace.scenario, cost, trace.workers).CommunicationMs();
-    if (!trace.scenario.events.empty() || !(exchange_ms > 0)) continue;
-    for (const TracedWindow& window : trace.windows)
-      if (!IsMissing(window.communication_ms))
-        shown.push_back(window.communication_ms / exchange_ms);
-  }
+  ForQuietWindows(traces, cost, [&](const TracedWindow& window, double, const Cluster& cluster) {
+    const double exchange_ms = cluster.CommunicationMs();
+    if (exchange_ms > 0 && !IsMissing(window.communication_ms))
+      shown.push_back(window.communication_ms / exchange_ms);
+  });
   // More than the whole exchange: this network is not the scenario's.
   const double median = shown.empty() ? 2 : Median(shown);
   return median > 1.2 ? cost.overlap : std::clamp(1 - median, 0.0, 1.0);
+}
+
+double FitExtra(const std::vector<Trace>& traces, const CostOptions& cost) {
+  std::vector<double> extra;
+  ForQuietWindows(traces, cost,
+                  [&](const TracedWindow& window, double slowest_ms, const Cluster& cluster) {
+                    extra.push_back(1e3 * window.seconds / window.iterations - slowest_ms -
+                                    cluster.ExposedMs(slowest_ms));
+                  });
+  return extra.empty() ? 0 : std::max(0.0, Median(extra));
 }
 
 // Constants of the quadratic as a point of the search, and back.
@@ -139,24 +159,28 @@ std::vector<TracedWindow> Steps(const Trace& trace) {
   return steps;
 }
 
-double Misfit(const Trace& trace, const QuadraticOptions& options) {
+// Recorded accuracies and losses are smoothed over this share of a run (SimulatedCluster).
+constexpr double kSmoothing = 0.01;
+
+double Misfit(const Trace& trace, const QuadraticOptions& options, double target) {
   Quadratic model(options, trace.workload.optimizer, 1);
-  const double target = trace.workload.target.accuracy;
+  double accuracy = options.chance_accuracy, loss = model.HeldOutLoss();
   double sum = 0, weight = 1e-9;
   for (const TracedWindow& window : trace.windows) {
     const TrainingReport report = model.Run(window.batches, window.iterations);
-    const double near =
-        target > 0 ? std::exp(-std::abs(target - window.held_out_accuracy) / 0.05) : 1;
-    const double own = 0.2 + 0.8 * near;
+    const double share = window.Samples() / trace.workload.optimizer.planned_samples;
+    const double fresh = 1 - std::exp(-share / kSmoothing);
+    accuracy += fresh * (model.HeldOutAccuracy() - accuracy);
+    loss += fresh * (model.HeldOutLoss() - loss);
+    if (IsMissing(window.held_out_accuracy)) continue;
+    const double near = std::exp(-std::abs(target - window.held_out_accuracy) / 0.05);
+    const double own = share * (0.2 + 0.8 * near);
     // A wrong model may be wildly wrong; one window must not drown the others.
-    const auto add = [&](double error, double scale) {
-      sum += own * std::min(Squared(error / scale), 100.0);
-    };
-    add(model.HeldOutAccuracy() - window.held_out_accuracy, 0.01);
-    if (window.held_out_loss > 0)
-      add(0.3 * std::log(model.HeldOutLoss() / window.held_out_loss), 0.1);
+    const auto add = [&](double error) { sum += own * std::min(Squared(error), 100.0); };
+    add((accuracy - window.held_out_accuracy) / 0.01);
+    if (window.held_out_loss > 0) add(std::log(loss / window.held_out_loss) / 0.33);
     if (window.noise_scale > 0 && report.noise_scale > 0)
-      add(0.1 * std::log2(report.noise_scale / window.noise_scale), 1);
+      add(std::log2(report.noise_scale / window.noise_scale) / 2);
     weight += own;
   }
   return sum / weight;
@@ -170,23 +194,7 @@ void Require(const std::vector<Trace>& traces) {
 
 }  // namespace
 
-double Trace::MeanIterationMs() const {
-  double seconds = 0, iterations = 0;
-  for (const TracedWindow& window : windows) {
-    seconds += window.seconds;
-    iterations += window.iterations;
-  }
-  return iterations > 0 ? 1e3 * seconds / iterations : 0;
-}
-
-double Trace::TimeToTarget() const {
-  for (const TracedWindow& window : windows)
-    if (window.held_out_accuracy >= workload.target.accuracy && workload.target.accuracy > 0)
-      return window.begin_s + window.seconds;
-  return kMissing;
-}
-
-CostOptions FitCost(const std::vector<Trace>& traces) {
+FittedCost FitCost(const std::vector<Trace>& traces) {
   Require(traces);
   CostOptions cost = traces.front().workload.cost;
   std::map<int, std::vector<double>> times;
@@ -223,23 +231,26 @@ CostOptions FitCost(const std::vector<Trace>& traces) {
   };
   cost = at(Minimize(misfit, Minimize(misfit, start, 0.5, 600), 0.2, 600));
   cost.overlap = FitOverlap(traces, cost);
-  return cost;
+  return {cost, FitExtra(traces, cost)};
 }
 
-QuadraticOptions FitConvergence(const std::vector<Trace>& traces) {
+QuadraticOptions FitConvergence(const std::vector<Trace>& traces, double target) {
   Require(traces);
   const Workload& workload = traces.front().workload;
-  const QuadraticOptions first = workload.is_quadratic()
-                                     ? std::get<QuadraticOptions>(workload.convergence)
-                                     : QuadraticOptions{};
-  std::vector<Trace> stepped = traces;
+  QuadraticOptions first = workload.is_quadratic()
+                               ? std::get<QuadraticOptions>(workload.convergence)
+                               : QuadraticOptions{};
+  const double noise_dimensions = first.noise_dimensions;
+  first.noise_dimensions = 1e9;
+  std::vector<Trace> stepped = AverageSeeds(traces);
   for (Trace& trace : stepped) trace.windows = Steps(trace);
   const auto misfit = [&](const Point& point) {
+    const QuadraticOptions options = FromPoint(point, first);
     double sum = 0;
-    for (const Trace& trace : stepped) sum += Misfit(trace, FromPoint(point, first));
-    return std::isfinite(sum) ? sum / static_cast<double>(traces.size()) : 1e9;
+    for (const Trace& trace : stepped) sum += Misfit(trace, options, target);
+    return std::isfinite(sum) ? sum / static_cast<double>(stepped.size()) : 1e9;
   };
-  constexpr int kStarts = 12, kEvaluations = 1200;
+  constexpr int kStarts = 12, kEvaluations = 1000;
   Rng rng(1);
   Point best;
   for (int i = 0; i < kStarts; ++i) {
@@ -251,30 +262,39 @@ QuadraticOptions FitConvergence(const std::vector<Trace>& traces) {
   // A simplex that has collapsed goes on from a fresh one.
   for (const double step : {0.5, 0.3, 0.3, 0.1})
     best = Minimize(misfit, best, step, 2 * kEvaluations);
-  return FromPoint(best, first);
+  QuadraticOptions fitted = FromPoint(best, first);
+  fitted.noise_dimensions = noise_dimensions;
+  return fitted;
 }
 
-Prediction Replay(const Trace& trace, const CostOptions& cost,
-                  const QuadraticOptions& convergence) {
-  Workload workload = trace.workload;
-  workload.cost = cost;
-  workload.convergence = convergence;
-  SimulatedCluster cluster(trace.scenario, workload, trace.workers,
-                           workload.MakeConvergence({}, trace.seed), trace.seed,
-                           trace.window_iterations);
-  cluster.set_limits({.target_accuracy = workload.target.accuracy});
-  cluster.Reset();  // with the start batches, as the trace's first window
-  Prediction prediction{.time_to_target_s = kMissing};
-  for (std::size_t w = 0; w < 3 * trace.windows.size(); ++w) {
-    if (w > 0) cluster.Advance(trace.windows[std::min(w, trace.windows.size() - 1)].batches);
-    const double seconds = cluster.truth().seconds;
-    if (w + 1 == trace.windows.size())
-      prediction.iteration_ms =
-          1e3 * seconds / (static_cast<double>(w + 1) * trace.window_iterations);
-    if (cluster.truth().reached && IsMissing(prediction.time_to_target_s))
-      prediction.time_to_target_s = seconds;
+Trace Replay(const Trace& trace, const FittedCost& cost, const QuadraticOptions& convergence) {
+  Trace replayed = trace;
+  replayed.workload.cost = cost.cost;
+  replayed.workload.convergence = convergence;
+  for (NodeGroup& group : replayed.scenario.nodes) group.node.overhead_ms += cost.extra_ms;
+  std::vector<Trace> seeds(3, replayed);
+  for (Trace& own : seeds) {
+    own.seed = trace.seed + static_cast<int>(&own - seeds.data());
+    own.windows.clear();
+    SimulatedCluster cluster(own.scenario, own.workload, own.workers,
+                             own.workload.MakeConvergence({}, own.seed), own.seed,
+                             own.window_iterations);
+    cluster.Reset();  // with the start batches, as the trace's first window
+    for (std::size_t w = 0; w < 3 * trace.windows.size(); ++w) {
+      const auto& batches = trace.windows[std::min(w, trace.windows.size() - 1)].batches;
+      if (w > 0) cluster.Advance(batches);
+      const double seconds = cluster.truth().window_seconds;
+      own.windows.push_back({.batches = batches,
+                             .iterations = own.window_iterations,
+                             .begin_s = cluster.truth().seconds - seconds,
+                             .seconds = seconds,
+                             .held_out_accuracy = cluster.truth().held_out_accuracy,
+                             .held_out_loss = cluster.truth().held_out_loss,
+                             .noise_scale = kMissing,
+                             .communication_ms = kMissing});
+    }
   }
-  return prediction;
+  return AverageSeeds(seeds).front();
 }
 
 }  // namespace dynamix

@@ -7,48 +7,27 @@
 // allow it.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "dynamix/simulator/scenario.h"
-#include "dynamix/simulator/workload.h"
+#include "dynamix/simulator/trace.h"
 
 namespace dynamix {
 
-// What was recorded of one window. Missing numbers are left out of the fit.
-struct TracedWindow {
-  std::vector<int> batches;  // 0: away
-  int iterations = 0;
-  double begin_s = 0, seconds = 0;  // on the job's clock
-  double held_out_accuracy = 0, held_out_loss = 0;
-  double training_loss = 0, noise_scale = 0;
-  double communication_ms = 0;     // not hidden behind backward
-  std::vector<double> compute_ms;  // per worker; missing: away or late
+// What the runs' times say.
+struct FittedCost {
+  CostOptions cost;
+  // How much longer an iteration takes than compute and the modelled exchange: real processes
+  // wake up, real messages have fixed costs. A property of the cluster, not of the workload.
+  double extra_ms = 0;
 };
 
-struct Trace {
-  Scenario scenario;
-  Workload workload;  // what was run, on this number of workers
-  int workers = 0;
-  int seed = 0;
-  int window_iterations = 20;
-  std::vector<TracedWindow> windows;
+FittedCost FitCost(const std::vector<Trace>& traces);
+// The quadratic model of the traces' workload, which is where the search starts. `target` is the
+// accuracy near which the fit counts most.
+QuadraticOptions FitConvergence(const std::vector<Trace>& traces, double target);
 
-  double MeanIterationMs() const;
-  double TimeToTarget() const;  // first window at the workload's target accuracy; missing: never
-};
-
-// The workload of the first trace, with fitted cost.
-CostOptions FitCost(const std::vector<Trace>& traces);
-// Its quadratic model, fitted; that of the workload is where the search starts.
-QuadraticOptions FitConvergence(const std::vector<Trace>& traces);
-
-struct Prediction {
-  double iteration_ms = 0;
-  double time_to_target_s = 0;  // missing: not reached in three times the traced windows
-};
-
-// The trace's batches again, in simulation, with these constants.
-Prediction Replay(const Trace& trace, const CostOptions& cost, const QuadraticOptions& convergence);
+// The trace's batches again, in simulation, with these constants; the last ones go on for up to
+// three times the traced windows. Averaged over a few seeds.
+Trace Replay(const Trace& trace, const FittedCost& cost, const QuadraticOptions& convergence);
 
 }  // namespace dynamix

@@ -72,7 +72,7 @@ Trace Record(int batch, bool events = false) {
 }
 
 TEST(CalibrationTest, FindsTheCostOfASample) {
-  const CostOptions cost = FitCost({Record(8), Record(32), Record(128), Record(512)});
+  const CostOptions cost = FitCost({Record(8), Record(32), Record(128), Record(512)}).cost;
   for (const double batch : {8.0, 20.0, 64.0, 200.0, 512.0}) {
     const CostOptions truth = Truth().cost;
     EXPECT_NEAR(cost.sample_ms * cost.saturation.Factor(batch),
@@ -84,22 +84,64 @@ TEST(CalibrationTest, FindsTheCostOfASample) {
 }
 
 TEST(CalibrationTest, WindowsUnderASlowdownDoNotCount) {
-  const CostOptions quiet = FitCost({Record(32)}), slowed = FitCost({Record(32, true)});
+  const CostOptions quiet = FitCost({Record(32)}).cost, slowed = FitCost({Record(32, true)}).cost;
   EXPECT_NEAR(slowed.sample_ms * slowed.saturation.Factor(32),
               quiet.sample_ms * quiet.saturation.Factor(32), 0.02);
 }
 
 TEST(CalibrationTest, PredictsABatchSizeItDidNotSee) {
   const std::vector<Trace> seen = {Record(8), Record(16), Record(64), Record(128)};
-  const CostOptions cost = FitCost(seen);
-  const QuadraticOptions convergence = FitConvergence(seen);
+  const FittedCost cost = FitCost(seen);
+  const QuadraticOptions convergence = FitConvergence(seen, 0.91);
   for (const int batch : {24, 48}) {
-    const Trace held_out = Record(batch);
-    const Prediction prediction = Replay(held_out, cost, convergence);
-    EXPECT_NEAR(prediction.iteration_ms / held_out.MeanIterationMs(), 1, 0.1) << batch;
-    ASSERT_GT(held_out.TimeToTarget(), 10 * held_out.windows[0].seconds) << batch;
-    EXPECT_NEAR(prediction.time_to_target_s / held_out.TimeToTarget(), 1, 0.2) << batch;
+    const Trace held_out = Record(batch), replayed = Replay(held_out, cost, convergence);
+    EXPECT_NEAR(replayed.MedianIterationMs() / held_out.MedianIterationMs(), 1, 0.1) << batch;
+    ASSERT_GT(held_out.TimeTo(0.91), 10 * held_out.windows[0].seconds) << batch;
+    EXPECT_NEAR(replayed.TimeTo(0.91) / held_out.TimeTo(0.91), 1, 0.2) << batch;
   }
+}
+
+TEST(CalibrationTest, WhatAnIterationTakesBeyondTheModelIsTheClusters) {
+  std::vector<Trace> slow = {Record(8), Record(32), Record(128)};
+  const double modelled_ms = FitCost(slow).extra_ms;
+  for (Trace& trace : slow)
+    for (TracedWindow& window : trace.windows) window.seconds += 3e-3 * window.iterations;
+  const FittedCost fitted = FitCost(slow);
+  EXPECT_NEAR(fitted.extra_ms - modelled_ms, 3, 0.01);
+  EXPECT_NEAR(Replay(slow[1], fitted, {}).MedianIterationMs() / slow[1].MedianIterationMs(), 1,
+              0.05);
+}
+
+// Accuracy 0.01 a window, but for what the second seed adds.
+Trace Line(double added) {
+  Trace trace{.workload = Truth(), .workers = 1};
+  trace.workload.optimizer.planned_samples = 1000;
+  for (int w = 0; w < 100; ++w)
+    trace.windows.push_back({.batches = {1},
+                             .iterations = 10,
+                             .begin_s = 2.0 * w,
+                             .seconds = 2,
+                             .held_out_accuracy = 0.01 * w + added,
+                             .held_out_loss = added > 0 ? 4.0 : 1.0});
+  return trace;
+}
+
+TEST(TraceTest, OneLuckyEvaluationDoesNotReachATarget) {
+  Trace trace = Line(0);
+  const double time_s = trace.TimeTo(0.6);
+  EXPECT_NEAR(time_s, 122, 1e-9);
+  trace.windows[20].held_out_accuracy = 0.7;
+  EXPECT_EQ(trace.TimeTo(0.6), time_s);
+  EXPECT_TRUE(IsMissing(trace.TimeTo(0.999)));
+}
+
+TEST(TraceTest, SeedsOfOneSizeAreAveraged) {
+  Trace other = Line(0.02);
+  other.windows[3].batches = {2};
+  const std::vector<Trace> averaged = AverageSeeds({Line(0), other, Line(0.02)});
+  ASSERT_EQ(averaged.size(), 2u) << "other batches stay apart";
+  EXPECT_DOUBLE_EQ(averaged[0].windows[50].held_out_accuracy, 0.51);
+  EXPECT_DOUBLE_EQ(averaged[0].windows[50].held_out_loss, 2);
 }
 
 TEST(CalibrationTest, RefusesNoRuns) { EXPECT_THROW(FitCost({}), InputError); }
