@@ -3,29 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "dynamix/arbitrator/fake_job.h"
+#include "dynamix/arbitrator/fixed_policy.h"
 #include "dynamix/arbitrator/progress.h"
 #include "dynamix/arbitrator/served_job.h"
 
 namespace dynamix {
 namespace {
-
-// Wants every worker to have `size` samples.
-class FixedPolicy : public Policy {
- public:
-  explicit FixedPolicy(double size) : size_(size) {}
-  std::string_view name() const override { return "fixed"; }
-  Decisions Decide(const Round& round, const States&, Rng&) override {
-    return Sizes{std::vector<double>(round.entries.size(), size_)};
-  }
-  void Reset() override {}
-
- private:
-  double size_;
-};
-
-PolicySpec Fixed(double size) {
-  return {"fixed", {}, [size] { return std::make_unique<FixedPolicy>(size); }};
-}
 
 struct Course {
   int fallbacks = 0;

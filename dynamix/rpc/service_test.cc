@@ -7,6 +7,7 @@
 #include <atomic>
 #include <thread>
 
+#include "dynamix/arbitrator/fixed_policy.h"
 #include "dynamix/core/features.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/rpc/admin.h"
@@ -18,20 +19,6 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-// Wants every worker to have the size it is told.
-class FixedPolicy : public Policy {
- public:
-  explicit FixedPolicy(double size) : size_(size) {}
-  std::string_view name() const override { return "fixed"; }
-  Decisions Decide(const Round& round, const States&, Rng&) override {
-    return Sizes{std::vector<double>(round.entries.size(), size_)};
-  }
-  void Reset() override {}
-
- private:
-  double size_;
-};
-
 class ThrowingPolicy : public FixedPolicy {
  public:
   ThrowingPolicy() : FixedPolicy(1) {}
@@ -39,10 +26,6 @@ class ThrowingPolicy : public FixedPolicy {
     throw std::runtime_error("the policy is broken");
   }
 };
-
-PolicySpec Fixed(double size) {
-  return {"fixed", {}, [size] { return std::make_unique<FixedPolicy>(size); }};
-}
 
 // Longer than any machine is busy; tests that need a deadline to pass ask for a short one.
 constexpr double kNeverS = 120;
