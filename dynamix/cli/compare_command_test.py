@@ -13,28 +13,8 @@ import sys
 import tempfile
 import time
 
-ATTEMPTS = 8
-WORKLOAD = """
-[model]
-name = "mlp"
-width = 0.1
-dataset = "fashion_mnist"
-[optimizer]
-learning_rate = 0.05
-base_batch = 16
-planned_samples = 4000
-[convergence]
-engine = "quadratic"
-[target]
-accuracy = 0.5
-"""
-CLUSTER = """
-start_batch = 8
-workers = 2
-time_budget = 1000
-[[node]]
-overhead_ms = 10
-"""
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from small_job import PACED, first_in_time, workload  # noqa: E402
 
 
 def compare(program, work, *more):
@@ -51,28 +31,28 @@ def finish(process, code=0):
 
 
 def interrupted(program, work, live):
-    """Interrupts a comparison in its second run; its errors. On a busy machine that run may have ended by then: then it was
-    no trial, and another one is made."""
-    for _ in range(ATTEMPTS):
+    """Interrupts a comparison in its second run; its errors."""
+    def attempt(_):
         shutil.rmtree(work / "all", ignore_errors=True)
         process = compare(program, work, *live)
-        rounds = work / "all" / "balanced-1" / "rounds.jsonl"
+        second = work / "all" / "balanced-1"
+        rounds = second / "rounds.jsonl"
         while process.poll() is None and not (rounds.exists() and len(rounds.read_text().splitlines()) >= 4):
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate(timeout=200)
         assert process.returncode in (0, 130), (process.returncode, out, errors)
-        if process.returncode == 130 and not (work / "all" / "balanced-1" / "summary.json").exists():
-            return errors
-    raise AssertionError(f"never in time, in {ATTEMPTS} comparisons")
+        return errors if process.returncode == 130 and not (second / "summary.json").exists() else None
+
+    return first_in_time(attempt)
 
 
 def main():
     program = str(pathlib.Path(sys.argv[1]).resolve())
     with tempfile.TemporaryDirectory() as name:
         work = pathlib.Path(name)
-        (work / "small.toml").write_text(WORKLOAD)
-        (work / "nodes.toml").write_text(CLUSTER)
+        (work / "small.toml").write_text(workload(planned_samples=4000, accuracy=0.5))
+        (work / "nodes.toml").write_text(PACED)
         live = ("--policies", "static:8,balanced", "--epochs", "0.05")
 
         # Interrupted in the second run; the same command goes on with it and leaves the first alone.
@@ -88,7 +68,7 @@ def main():
         assert 3000 <= summary["samples"] < 3100 and summary["overhead_share"] > 0, summary
 
         # Another cluster under the same name is another job.
-        (work / "nodes.toml").write_text(CLUSTER.replace("10", "1"))
+        (work / "nodes.toml").write_text(PACED.replace("10", "1"))
         more = ("--backend", "virtual", "--policies", "goodput", "--target", "0.4", "--seeds", "2", "--json")
         done = json.loads(finish(compare(program, work, *more))[0])
         assert len(done["runs"]) == 2 and done["policies"][0]["runs"] == 2, done
@@ -96,7 +76,7 @@ def main():
         before = (work / "all" / "goodput-2" / "rounds.jsonl").stat().st_mtime_ns
         finish(compare(program, work, *more))
         assert (work / "all" / "goodput-2" / "rounds.jsonl").stat().st_mtime_ns == before
-        (work / "nodes.toml").write_text(CLUSTER.replace("10", "2"))
+        (work / "nodes.toml").write_text(PACED.replace("10", "2"))
         finish(compare(program, work, *more))
         assert (work / "all" / "goodput-2" / "rounds.jsonl").stat().st_mtime_ns > before
 

@@ -14,22 +14,9 @@ import sys
 import tempfile
 import time
 
-WORKLOAD = """
-[cost]
-sample_ms = 0.5
-[model]
-name = "mlp"
-width = 0.1
-dataset = "fashion_mnist"
-[optimizer]
-learning_rate = 0.05
-base_batch = 24
-planned_samples = 1e6
-[convergence]
-engine = "quadratic"
-[target]
-accuracy = 0.99
-"""
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from small_job import workload  # noqa: E402
+
 CLUSTER = """
 start_batch = 8
 clock = "seconds"
@@ -72,8 +59,9 @@ def of(process):
 
 
 def lines(folder):
+    """What is written so far; without the line being written just now."""
     path = folder / "rounds.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return [json.loads(line) for line in path.read_text().split("\n")[:-1]] if path.exists() else []
 
 
 def wait_for(condition, process):
@@ -160,7 +148,7 @@ def main():
     program = str(pathlib.Path(sys.argv[1]).resolve())
     with tempfile.TemporaryDirectory() as name:
         work = pathlib.Path(name)
-        (work / "small.toml").write_text(WORKLOAD)
+        (work / "small.toml").write_text(workload(base_batch=24, planned_samples=1e6, more="[cost]\nsample_ms = 0.5"))
         (work / "nodes.toml").write_text(CLUSTER)
         try:
             check_without_root(program, work)

@@ -15,29 +15,11 @@ import sys
 import tempfile
 import time
 
-RANKS, ATTEMPTS = 2, 12
-WORKLOAD = """
-[model]
-name = "mlp"
-width = 0.1
-dataset = "fashion_mnist"
-[optimizer]
-learning_rate = 0.05
-base_batch = 16
-rule = "adascale"
-planned_samples = 2400
-[convergence]
-engine = "quadratic"
-[target]
-accuracy = 0.99
-"""
-# Every iteration takes 10 ms at least, so that there is time to interfere.
-CLUSTER = """
-start_batch = 8
-time_budget = 1000
-[[node]]
-overhead_ms = 10
-"""
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from small_job import PACED, first_in_time, workload  # noqa: E402
+
+RANKS = 2
+WORKLOAD = workload(optimizer='rule = "adascale"')
 
 
 def command(program, folder, work, *more):
@@ -75,9 +57,8 @@ def ranks_of(process):
 
 
 def interrupted(program, folder, work, lines, interfere):
-    """Runs a job and interferes, given the process and its ranks, once so many rounds are written. On a busy machine the job
-    may have ended by then: then it was no trial, and another one is made. Returns its exit code and its errors."""
-    for _ in range(ATTEMPTS):
+    """Runs a job and interferes, given the process and its ranks, once so many rounds are written. Exit code and errors."""
+    def attempt(_):
         shutil.rmtree(folder, ignore_errors=True)
         process = subprocess.Popen(command(program, folder, work), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while rounds(folder) < lines and process.poll() is None:
@@ -87,9 +68,10 @@ def interrupted(program, folder, work, lines, interfere):
             interfere(process, pids)
         _, errors = process.communicate(timeout=200)
         expect_gone(pids)
-        if process.returncode != 0 and not (folder / "summary.json").exists():
-            return process.returncode, errors
-    raise AssertionError(f"{folder.name}: never in time, in {ATTEMPTS} jobs")
+        in_time = process.returncode != 0 and not (folder / "summary.json").exists()
+        return (process.returncode, errors) if in_time else None
+
+    return first_in_time(attempt)
 
 
 def kill_a_rank(process, pids):
@@ -114,7 +96,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         work = pathlib.Path(name)
         (work / "small.toml").write_text(WORKLOAD)
-        (work / "paced.toml").write_text(CLUSTER)
+        (work / "paced.toml").write_text(PACED)
 
         alone = subprocess.run(command(program, work / "alone", work), stdout=subprocess.PIPE, check=True, timeout=200)
         summary = json.loads(alone.stdout)
@@ -154,7 +136,7 @@ def main():
 def check_evaluation(program, work):
     """dynamix evaluate --backend virtual: every policy and static size on the same real job; recorded runs are whole."""
     suite = work / "suite.toml"
-    suite.write_text("sample_budget = 1\n" + CLUSTER)
+    suite.write_text("sample_budget = 1\n" + PACED)
     easy = {"0.99": "0.75", "2400": "9600", "0.05": "0.02", "width = 0.1": "width = 0.3", "adascale": "none"}
     text = WORKLOAD
     for old, new in easy.items():
