@@ -59,6 +59,7 @@ Trace TraceOf(const RunRecord& run) {
                         .seconds = round.seconds - begin,
                         .held_out_accuracy = round.accuracy,
                         .held_out_loss = round.loss,
+                        .training_loss = round.training.loss,
                         .noise_scale = round.training.noise_scale,
                         .communication_ms = kMissing};
     for (const WorkerTimes& times : round.workers) {

@@ -6,13 +6,13 @@
 // Convergence. The quadratic model replays each trace's batches. The fit minimises, averaged over
 // the samples of the run,
 //   w (((accuracy' - accuracy) / 0.01)^2 + (ln(held-out loss' / loss) / 0.33)^2
-//      + (log2(noise scale' / noise scale) / 2)^2)
-// where w rises from 0.2 to 1 as the accuracy nears the target: what matters is when it gets there.
-// The noise scale weighs much because it names the learning rate (AdaScale) and because it alone
-// tells noise from curvature. In the fit the model measures without error: a noise scale that is
-// off by luck would change the learning rate, and so the curve.
-// The search (Nelder-Mead, from several starts) runs over logarithms and logits, so that every
-// constant stays inside its range.
+//      + (ln(training loss' / loss) / 0.33)^2 + (log2(noise scale' / noise scale) / 2)^2)
+// where w rises from 0.05 to 1 as the accuracy nears the target: what matters is when it gets
+// there, and the first plateau of a network (and its unsettled batch norm) is nothing the model
+// has. The noise scale weighs much because it names the learning rate (AdaScale) and because it
+// alone tells noise from curvature. In the fit the model measures without error: a noise scale that
+// is off by luck would change the learning rate, and so the curve. The search (Nelder-Mead, from
+// several starts) runs over logarithms and logits, so that every constant stays inside its range.
 #include "dynamix/simulator/calibration.h"
 
 #include <algorithm>
@@ -174,11 +174,12 @@ double Misfit(const Trace& trace, const QuadraticOptions& options, double target
     loss += fresh * (model.HeldOutLoss() - loss);
     if (IsMissing(window.held_out_accuracy)) continue;
     const double near = std::exp(-std::abs(target - window.held_out_accuracy) / 0.05);
-    const double own = share * (0.2 + 0.8 * near);
+    const double own = share * (0.05 + 0.95 * near);
     // A wrong model may be wildly wrong; one window must not drown the others.
     const auto add = [&](double error) { sum += own * std::min(Squared(error), 100.0); };
     add((accuracy - window.held_out_accuracy) / 0.01);
     if (window.held_out_loss > 0) add(std::log(loss / window.held_out_loss) / 0.33);
+    if (window.training_loss > 0) add(std::log(report.loss / window.training_loss) / 0.33);
     if (window.noise_scale > 0 && report.noise_scale > 0)
       add(std::log2(report.noise_scale / window.noise_scale) / 2);
     weight += own;
@@ -290,6 +291,7 @@ Trace Replay(const Trace& trace, const FittedCost& cost, const QuadraticOptions&
                              .seconds = seconds,
                              .held_out_accuracy = cluster.truth().held_out_accuracy,
                              .held_out_loss = cluster.truth().held_out_loss,
+                             .training_loss = kMissing,
                              .noise_scale = kMissing,
                              .communication_ms = kMissing});
     }

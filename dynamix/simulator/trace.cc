@@ -57,7 +57,8 @@ Trace Mean(const std::vector<const Trace*>& traces) {
     for (const auto field : {&TracedWindow::begin_s, &TracedWindow::seconds,
                              &TracedWindow::held_out_accuracy, &TracedWindow::communication_ms})
       window.*field = Average(traces, w, field, false);
-    for (const auto field : {&TracedWindow::held_out_loss, &TracedWindow::noise_scale})
+    for (const auto field :
+         {&TracedWindow::held_out_loss, &TracedWindow::training_loss, &TracedWindow::noise_scale})
       window.*field = Average(traces, w, field, true);
   }
   return mean;

@@ -14,7 +14,7 @@ struct TracedWindow {
   int iterations = 0;
   double begin_s = 0, seconds = 0;  // on the job's clock
   double held_out_accuracy = 0, held_out_loss = 0;
-  double noise_scale = 0;
+  double training_loss = 0, noise_scale = 0;
   double communication_ms = 0;     // not hidden behind backward
   std::vector<double> compute_ms;  // per worker; missing: away or late
 
