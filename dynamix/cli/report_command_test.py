@@ -53,7 +53,8 @@ def main():
         runs = [work / policy for policy in POLICIES]
         for run in runs:
             subprocess.run([dynamix, "train", "--backend", "sim", "--workload", "lenet_fashion", "--cluster", "demo", "--workers",
-                            "4", "--policy", run.name, "--run", str(run), "--json"], stdout=subprocess.PIPE, check=True)
+                            "4", "--target", "0.89", "--policy", run.name, "--run", str(run), "--json"],
+                           stdout=subprocess.PIPE, check=True)
         page = work / "page.html"
         done = subprocess.run([dynamix, "report", *map(str, runs), "-o", str(page), "--json"], stdout=subprocess.PIPE, check=True)
         assert json.loads(done.stdout) == {"report": str(page), "runs": 3}
