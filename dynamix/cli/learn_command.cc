@@ -249,6 +249,7 @@ void AddLearnCommand(CLI::App& app) {
   add("--miniatures", flags->tasks.miniature_share, "share of tasks that are miniatures");
   add("--min-workers", flags->tasks.min_workers, "smallest cluster");
   add("--max-workers", flags->tasks.max_workers, "largest cluster");
+  add("--window", flags->tasks.window_iterations, "iterations of a window");
   add("--actions", flags->actions,
       "KIND,BASE,LEVELS: wide|relative|additive, share|current, team|local|team+local");
   command->add_option("--without", flags->without, "feature families to do without (ablation)")

@@ -16,7 +16,7 @@ struct RunConfig {
   Scenario scenario;
   int workers = 1;
   int seed = 1;
-  int window = 20;  // iterations
+  int window = kWindowIterations;  // iterations
 };
 
 std::string FormatRunConfig(const RunConfig& config);

@@ -21,7 +21,7 @@ struct TrainFlags {
   std::string policy = "static";
   int workers = 0;  // 0: the cluster's
   int seed = 1;
-  int window = 20;
+  int window = kWindowIterations;
   std::string run;   // folder; empty: runs/<workload>-<cluster>-<policy>-<seed>
   std::string data;  // folder of the data set; empty: where it usually is
   bool full = false;

@@ -10,10 +10,14 @@
 namespace dynamix {
 namespace {
 
-// Weight of the newest window in a smoothed value. Speeds must follow a slowdown within a round or
-// two; loss and accuracy are much noisier.
+// Weight of the newest window in a smoothed speed, which must follow a slowdown within a round or
+// two.
 constexpr double kSpeedWeight = 0.7;
+// Loss and accuracy are much noisier, the more so the shorter the window: weight of the newest
+// kSpan iterations. Gains and slopes are per kSpan iterations too, so that a state does not depend
+// on how many of them a window has.
 constexpr double kTrainingWeight = 0.3;
+constexpr double kSpan = 20;
 // Relative changes of a batch below this are rounding, not a decision.
 constexpr double kSmallestChange = 0.02;
 
@@ -282,28 +286,28 @@ double Encoder::FixedToMarginal(const Round& round) const {
 }
 
 void Encoder::RememberTraining(const Round& round) {
-  const double loss = Smooth(
-      job_.loss, MeanOver(round, [](const Report& r) { return r.training.loss; }), kTrainingWeight);
-  if (Positive(job_.loss) && Positive(loss)) {
-    job_.loss_slope = Smooth(job_.loss_slope, (job_.loss - loss) / job_.loss, kTrainingWeight);
-    job_.loss_fall = Smooth(job_.loss_fall, job_.loss - loss, kTrainingWeight);
-  }
-  job_.loss = loss;
-  const double noise = MeanOver(round, [](const Report& r) { return r.training.noise_scale; });
-  job_.log_noise =
-      Smooth(job_.log_noise, Positive(noise) ? std::log2(noise) : kMissing, kTrainingWeight);
-  const double promised = MeanOver(round, [](const Report& r) {
-    const TrainingReport& t = r.training;
-    return r.iterations * t.learning_rate * t.gradient_norm * t.gradient_norm;
-  });
-  job_.promised = Smooth(job_.promised, Positive(promised) ? promised : kMissing, kTrainingWeight);
+  const auto mean = [&round](auto value) { return MeanOver(round, value); };
+  const double spans = mean([](const Report& r) { return r.iterations; }) / kSpan;
+  if (!Positive(spans)) return;
+  const double weight = 1 - std::pow(1 - kTrainingWeight, spans);
+  const auto smooth = [weight](double& old, double fresh) { old = Smooth(old, fresh, weight); };
 
-  const double accuracy =
-      Smooth(job_.accuracy, MeanOver(round, [](const Report& r) { return r.training.accuracy; }),
-             kTrainingWeight);
-  if (!IsMissing(job_.accuracy) && !IsMissing(accuracy))
-    job_.accuracy_gain = Smooth(job_.accuracy_gain, accuracy - job_.accuracy, kTrainingWeight);
-  job_.accuracy = accuracy;
+  const double last_loss = job_.loss, last_accuracy = job_.accuracy;
+  smooth(job_.loss, mean([](const Report& r) { return r.training.loss; }));
+  smooth(job_.accuracy, mean([](const Report& r) { return r.training.accuracy; }));
+  if (Positive(last_loss) && Positive(job_.loss)) {
+    smooth(job_.loss_slope, (last_loss - job_.loss) / last_loss / spans);
+    smooth(job_.loss_fall, (last_loss - job_.loss) / spans);
+  }
+  smooth(job_.accuracy_gain, (job_.accuracy - last_accuracy) / spans);
+
+  const double noise = mean([](const Report& r) { return r.training.noise_scale; });
+  smooth(job_.log_noise, Positive(noise) ? std::log2(noise) : kMissing);
+  const double promised = mean([](const Report& r) {
+    const TrainingReport& t = r.training;
+    return kSpan * t.learning_rate * t.gradient_norm * t.gradient_norm;
+  });
+  smooth(job_.promised, Positive(promised) ? promised : kMissing);
 }
 
 std::vector<double> Encoder::Shares(const Round& round) const {

@@ -49,10 +49,10 @@ class Encoder {
   struct JobMemory {
     BatchMemory batch;             // the mean local batch
     double loss = kMissing;        // smoothed
-    double loss_slope = kMissing;  // smoothed relative fall per window
-    double loss_fall = kMissing;   // smoothed fall per window
+    double loss_slope = kMissing;  // smoothed relative fall per 20 iterations
+    double loss_fall = kMissing;   // smoothed fall per 20 iterations
     double log_noise = kMissing;   // smoothed log2 of the noise scale
-    double promised = kMissing;    // smoothed iterations x learning rate x squared gradient norm
+    double promised = kMissing;    // smoothed 20 x learning rate x squared gradient norm
     double accuracy = kMissing;    // smoothed
     double accuracy_gain = kMissing;
     double iteration_ms = kMissing;  // of the first measured window

@@ -32,9 +32,9 @@ constexpr std::array<Feature, kLocalFeatureCount> kLocalFeatures = {{
 constexpr std::array<Feature, kGlobalFeatureCount> kGlobalFeatures = {{
   {"noise_to_batch",       "log2",  -12, 12,  kStatistics, false, "smoothed gradient noise scale over the global batch"},
   {"accuracy",             "share",   0, 1,   kStatistics, false, "training accuracy of the window"},
-  {"accuracy_gain",        "share", -0.2, 0.2, kStatistics, false, "smoothed gain of accuracy per window"},
+  {"accuracy_gain",        "share", -0.2, 0.2, kStatistics, false, "smoothed gain of accuracy per 20 iterations"},
   {"accuracy_spread",      "share",   0, 0.5, kStatistics, false, "deviation of accuracy inside the window"},
-  {"loss_slope",           "ratio",  -1, 1,   kStatistics, false, "smoothed relative fall of the loss per window"},
+  {"loss_slope",           "ratio",  -1, 1,   kStatistics, false, "smoothed relative fall of the loss per 20 iterations"},
   {"step_efficiency",      "ratio",  -4, 6,   kStatistics, false, "fall of the loss over what the steps promised, learning rate x squared gradient norm, as asinh"},
   {"gradient_variability", "ratio",   0, 4,   kStatistics, false, "deviation over mean of the gradient norm"},
   {"learning_rate",        "log2",  -12, 8,   kStatistics, false, "learning rate over the job's base rate"},

@@ -14,6 +14,9 @@ namespace dynamix {
 inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 inline bool IsMissing(double value) { return !std::isfinite(value); }
 
+// k, the iterations of a window, unless a job says otherwise.
+inline constexpr int kWindowIterations = 10;
+
 // Where network measurements came from, best last. Visible to the policy, because a coarse source
 // is noisier.
 enum class NetworkTier : int { kNone = 0, kInterface, kOwnSockets, kInetDiag, kEbpf };

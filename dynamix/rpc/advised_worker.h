@@ -34,7 +34,7 @@ struct AdvisedWorkerOptions {
   RemoteAdvisorOptions advisor;
   BatchBounds bounds;
   int start_batch = 32;
-  int window_iterations = 20;  // [1, 1000000]
+  int window_iterations = kWindowIterations;  // [1, 1000000]
 };
 
 class AdvisedWorker {

@@ -38,7 +38,7 @@ typedef struct dynamix_options {
   int min_batch;         /* default 8 */
   int max_batch;         /* default 1024 */
   int granularity;       /* batches are multiples of this; default 1 */
-  int window_iterations; /* iterations between two reports; default 20 */
+  int window_iterations; /* iterations between two reports; default 10 */
   double timeout_s;      /* how long advice is waited for, in the background; default 3 */
   /* What the job was configured with; NaN: unknown. */
   double base_learning_rate, base_batch, target_accuracy;

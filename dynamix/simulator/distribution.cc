@@ -24,7 +24,7 @@
 //                     schedule; base batch [16, 1024] log, at least 4 per worker; rate [0.2, 1]
 //                     log of FairRate
 //   miniatures        MiniatureRanges; [[prototypes too, hidden 6 to 56, label noise to 0.25]]
-//   run               [min_windows, max_windows] at the base batch, log
+//   run               [min_iterations, max_iterations] at the base batch, log
 //   target            run_share [0.15, 0.95]; redrawn when the curve goes flat before 0.1
 //   named target      70 % of the jobs tell the policy their target accuracy
 //   budget            3 reference times to target
@@ -97,8 +97,8 @@ class TaskDrawer {
     optimizer.base_batch = RoundedLog(rng_, LeastBase(), 1024);
     optimizer.rule = static_cast<LearningRateRule>(rng_.Below(kLearningRateRuleCount));
     optimizer.schedule = static_cast<Schedule>(rng_.Below(kScheduleCount));
-    const double windows = rng_.LogUniform(options_.min_windows, options_.max_windows);
-    optimizer.planned_samples = windows * options_.window_iterations * optimizer.base_batch;
+    optimizer.planned_samples =
+        rng_.LogUniform(options_.min_iterations, options_.max_iterations) * optimizer.base_batch;
     return optimizer;
   }
 
@@ -144,8 +144,8 @@ class TaskDrawer {
 
   Workload DrawMiniature() {
     MiniatureRanges ranges;
-    ranges.planned_windows = {static_cast<double>(options_.min_windows),
-                              static_cast<double>(options_.max_windows)};
+    ranges.planned_iterations = {static_cast<double>(options_.min_iterations),
+                                 static_cast<double>(options_.max_iterations)};
     ranges.base_batch.low = LeastBase();
     if (held_out_) {
       ranges.families.push_back(MiniatureFamily::kPrototypes);
@@ -297,8 +297,8 @@ void DistributionOptions::Validate() const {
   RequireInRange("min_workers", min_workers, 1, max_workers);
   RequireInRange("miniature_share", miniature_share, 0.0, 1.0);
   RequireInRange("window_iterations", window_iterations, 1, 100000);
-  RequireInRange("max_windows", max_windows, 10, 1000000);
-  RequireInRange("min_windows", min_windows, 10, max_windows);
+  RequireInRange("max_iterations", max_iterations, 100, 10000000);
+  RequireInRange("min_iterations", min_iterations, 100, max_iterations);
 }
 
 Task RandomTask(Rng& rng, const DistributionOptions& options) {

@@ -23,9 +23,10 @@ struct DistributionOptions {
   double miniature_share = 0.7;           // of the tasks; the others are quadratics, [0, 1]
   std::vector<MiniatureFamily> families;  // of the miniatures; empty: those of the kind
   MiniaturePools pools;                   // those of the families are needed
-  int window_iterations = 20;
-  int min_windows = 60;  // length of the reference run at the base batch, [10, max_windows]
-  int max_windows = 240;
+  int window_iterations = kWindowIterations;
+  // Length of the reference run at the base batch, [100, max_iterations].
+  int min_iterations = 1200;
+  int max_iterations = 4800;
 
   // Throws InputError naming the field.
   void Validate() const;

@@ -86,8 +86,8 @@ TEST(DistributionTest, DrawsMiniaturesOfTheAskedFamilies) {
   DistributionOptions options;
   options.miniature_share = 1;
   options.families = {MiniatureFamily::kTeacher};
-  options.min_windows = 10;
-  options.max_windows = 20;
+  options.min_iterations = 200;
+  options.max_iterations = 400;
   options.pools.gaussian = MakeGaussianPool(1);
   Rng rng(3);
   const Task task = RandomTask(rng, options);

@@ -48,9 +48,8 @@ OptimizerOptions RandomOptimizer(Rng& rng, const MiniatureRanges& ranges,
       std::min(Size(rng, ranges.base_batch), std::max(1, options.training_samples / 16));
   optimizer.rule = Choose(rng, ranges.rules);
   optimizer.schedule = Choose(rng, ranges.schedules);
-  constexpr int kWindow = 20;
   optimizer.planned_samples = std::clamp(
-      LogUniform(rng, ranges.planned_windows) * kWindow * optimizer.base_batch,
+      LogUniform(rng, ranges.planned_iterations) * optimizer.base_batch,
       ranges.epochs.low * options.training_samples, ranges.epochs.high * options.training_samples);
   const double factor = LogUniform(rng, ranges.rate) *
                         std::pow(optimizer.base_batch / 128, Uniform(rng, ranges.rate_exponent));

@@ -76,9 +76,8 @@ struct MiniatureRanges {
   Range rate = {0.3, 1.5};  // log-uniform
   Range rate_exponent = {0, 1};
   double largest_rate = 3;
-  // Planned samples: as many windows of 20 iterations at the base batch (log-uniform), inside these
-  // epochs.
-  Range planned_windows = {60, 400};
+  // Planned samples: as many iterations at the base batch (log-uniform), inside these epochs.
+  Range planned_iterations = {1200, 8000};
   Range epochs = {4, 60};
   std::vector<LearningRateRule> rules = {LearningRateRule::kNone, LearningRateRule::kLinear,
                                          LearningRateRule::kSqrt, LearningRateRule::kAdaScale};

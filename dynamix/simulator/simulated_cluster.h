@@ -31,7 +31,7 @@ class SimulatedCluster : public Environment {
   // `engine` is kept as it is and cloned by every Reset.
   SimulatedCluster(const Scenario& scenario, const Workload& workload, int workers,
                    std::unique_ptr<Convergence> engine, std::uint64_t seed,
-                   int window_iterations = 20);
+                   int window_iterations = kWindowIterations);
   SimulatedCluster(const SimulatedCluster& other);
   SimulatedCluster& operator=(const SimulatedCluster&) = delete;
 

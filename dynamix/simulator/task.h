@@ -17,7 +17,7 @@ struct Task {
   Workload workload;  // on this task's workers (Workload::OnWorkers applied)
   int workers = 0;
   std::uint64_t seed = 0;
-  int window_iterations = 20;
+  int window_iterations = kWindowIterations;
   MiniaturePools pools;  // empty when the workload is a quadratic
   ReferenceCurve reference;
   JobLimits limits{};            // target of the workload, budget of the scenario
@@ -32,6 +32,6 @@ struct Task {
 // within the planned samples, and whatever the descriptions' own validation throws. The budget is
 // the scenario's, and at least three times the reference's time to the target.
 Task MakeTask(const Scenario& scenario, const Workload& workload, int workers, std::uint64_t seed,
-              const MiniaturePools& pools, int window_iterations = 20);
+              const MiniaturePools& pools, int window_iterations = kWindowIterations);
 
 }  // namespace dynamix

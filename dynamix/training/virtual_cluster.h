@@ -17,7 +17,7 @@
 namespace dynamix {
 
 struct VirtualClusterOptions {
-  int window_iterations = 20;
+  int window_iterations = kWindowIterations;
   int held_out_samples = 2000;  // the truth is measured on the first so many held-out images
   int noise_every = 2;          // see RealConvergenceOptions
 };

@@ -58,8 +58,8 @@ struct WorkerOptions {
   std::uint64_t seed = 1;  // of the order of samples
   int start_batch = 32;    // local
   BatchBounds bounds;
-  int micro_batch = 256;       // samples of one forward pass at most, >= 1
-  int window_iterations = 20;  // k, >= 1
+  int micro_batch = 256;                      // samples of one forward pass at most, >= 1
+  int window_iterations = kWindowIterations;  // k, >= 1
   double noise_memory = 0.95;  // weight of the past in the noise scale per iteration, [0, 1)
   // Emulates a slower device: an iteration's own compute takes at least this long (0: no change).
   std::function<double(int local_batch)> least_compute_ms;
