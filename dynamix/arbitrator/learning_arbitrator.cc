@@ -153,6 +153,8 @@ std::vector<std::vector<int>> LearningArbitrator::Decide() {
     Job& job = jobs_[j];
     Actions& actions = job.actions;
     actions.team = team.empty() ? kHold : team[j];
+    actions.team_factor.reset();
+    if (!Decides(job.round)) actions.team_factor = 1;  // nobody reported
     actions.local.assign(job.round.entries.size(), kHold);
     if (!local.empty()) {
       const auto first = local.begin() + static_cast<std::ptrdiff_t>(j) * options_.max_workers;

@@ -17,6 +17,7 @@ struct ActionSet {
   std::array<std::string_view, kActionCount> team_names, local_names;
 };
 constexpr std::array<double, kActionCount> kNoFactors = {1, 1, 1, 1, 1};
+constexpr double kPull = 0.25;  // part of the way an anchored action goes, in logarithms
 constexpr std::array<double, kActionCount> kNoSteps = {0, 0, 0, 0, 0};
 constexpr std::array<double, kActionCount> kSmallFactors = {1 / 1.5, 1 / 1.125, 1, 1.125, 1.5};
 constexpr std::array<std::string_view, kActionCount> kSmallNames = {"/1.5", "/1.125", "hold",
@@ -33,12 +34,33 @@ constexpr std::array<ActionSet, kActionKindCount> kSets = {{
      kNoSteps,
      {"/3", "/1.25", "hold", "x1.25", "x3"},
      kSmallNames},
+    {"anchored",
+     {1.0 / 16, 1.0 / 4, 1, 4, 16},
+     kSmallFactors,
+     kNoSteps,
+     {"to base/16", "to base/4", "to base", "to base x4", "to base x16"},
+     kSmallNames},
 }};
 
 const ActionSet& SetOf(ActionKind kind) { return kSets[static_cast<int>(kind)]; }
 
 void CheckAction(int action) {
   DYNAMIX_CHECK(action >= 0 && action < kActionCount, "an action is an index into the set");
+}
+
+double Anchor(const Round& round) {
+  if (round.base_batch > 0 && std::isfinite(round.base_batch)) return round.base_batch;
+  double start = 0;
+  for (const RoundEntry& entry : round.entries) start += entry.active ? entry.start_batch : 0;
+  return start;
+}
+
+// What a team action multiplies the global batch with; of the sets that multiply.
+double TeamFactor(ActionKind kind, int action, const Round& round) {
+  const double factor = SetOf(kind).team_factors[action];
+  if (kind != ActionKind::kAnchored) return factor;
+  const double global_batch = round.GlobalBatch(), anchor = Anchor(round);
+  return global_batch > 0 && anchor > 0 ? std::pow(anchor * factor / global_batch, kPull) : 1;
 }
 
 ActionMask MaskFor(bool can_shrink, bool can_grow) {
@@ -53,12 +75,9 @@ std::vector<double> Wanted(const Round& round, const std::vector<double>& shares
     for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = round.entries[i].batch;
   }
   const GlobalBounds bounds = BoundsOf(round);
-  const int team_action = options.team ? actions.team : kHold;
-  const double global_batch = round.GlobalBatch();
+  const double factor = options.team ? actions.team_factor.value_or(0) : 1;
   const double wish =
-      options.team && actions.team_factor
-          ? global_batch * *actions.team_factor
-          : AdjustGlobal(options.kind, team_action, global_batch, round.ActiveCount());
+      factor > 0 ? factor * round.GlobalBatch() : AdjustGlobal(options.kind, actions.team, round);
   const double target = std::clamp(wish, bounds.lowest, bounds.highest);
   std::vector<double> base = SplitGlobalBatch(round, target, weights);
   if (!options.local) return base;
@@ -89,7 +108,7 @@ ActionOptions ParseActionOptions(std::string_view text) {
   }
   throw InputError::OutOfRange(
       "actions", text,
-      "KIND,BASE,LEVELS with KIND wide|relative|additive, BASE share|current, "
+      "KIND,BASE,LEVELS with KIND anchored|wide|relative|additive, BASE share|current, "
       "LEVELS team|local|team+local");
 }
 
@@ -103,10 +122,10 @@ std::string LocalActionName(ActionKind kind, int action) {
   return std::string(SetOf(kind).local_names[action]);
 }
 
-double AdjustGlobal(ActionKind kind, int action, double global_batch, int workers) {
+double AdjustGlobal(ActionKind kind, int action, const Round& round) {
   CheckAction(action);
-  const ActionSet& set = SetOf(kind);
-  return global_batch * set.team_factors[action] + set.steps[action] * workers;
+  return round.GlobalBatch() * TeamFactor(kind, action, round) +
+         SetOf(kind).steps[action] * round.ActiveCount();
 }
 
 double AdjustLocal(ActionKind kind, int action, double batch) {
@@ -115,17 +134,19 @@ double AdjustLocal(ActionKind kind, int action, double batch) {
   return batch * set.local_factors[action] + set.steps[action];
 }
 
-std::optional<double> MeanTeamFactor(ActionKind kind, std::span<const float> probabilities) {
+std::optional<double> MeanTeamFactor(ActionKind kind, std::span<const float> probabilities,
+                                     const Round& round) {
   DYNAMIX_CHECK(probabilities.size() == kActionCount, "one probability per action");
   if (kind == ActionKind::kAdditive) return std::nullopt;
   double mean = 0;
   for (int a = 0; a < kActionCount; ++a)
-    mean += probabilities[a] * std::log(SetOf(kind).team_factors[a]);
+    mean += probabilities[a] * std::log(TeamFactor(kind, a, round));
   return std::exp(mean);
 }
 
 ActionMask TeamMask(const Round& round, const ActionOptions& options) {
   if (!options.team) return MaskFor(false, false);
+  if (options.kind == ActionKind::kAnchored) return MaskFor(true, true);
   bool can_shrink = false, can_grow = false;
   for (const RoundEntry& entry : round.entries) {
     if (!entry.active) continue;

@@ -1,7 +1,9 @@
 // Actions: five discrete adjustments, of the global batch (team action) or of one worker's share
 // (local action), and Apply, which turns a policy's decisions into legal local batches.
 //
-//   wide      / 3, / 1.25, hold, x 1.25, x 3 for the team action; local actions as relative
+//   anchored  team: a quarter of the way, in logarithms, to 1/16, 1/4, 1, 4 or 16 times the job's
+//             base batch (its start when it names none); local actions as relative
+//   wide      team: / 3, / 1.25, hold, x 1.25, x 3; local actions as relative
 //   relative  / 1.5, / 1.125, hold, x 1.125, x 1.5
 //   additive  -100, -25, hold, +25, +100 samples per worker
 //
@@ -31,10 +33,10 @@
 namespace dynamix {
 
 inline constexpr int kActionCount = 5;
-inline constexpr int kHold = 2;
+inline constexpr int kHold = 2;  // of every set but the team's anchored one
 
-enum class ActionKind : int { kRelative = 0, kAdditive, kWide };
-inline constexpr int kActionKindCount = 3;
+enum class ActionKind : int { kRelative = 0, kAdditive, kWide, kAnchored };
+inline constexpr int kActionKindCount = 4;
 enum class LocalBase : int { kShare = 0, kCurrent };
 
 struct ActionOptions {
@@ -53,17 +55,18 @@ ActionOptions ParseActionOptions(std::string_view text);
 std::string TeamActionName(ActionKind kind, int action);
 std::string LocalActionName(ActionKind kind, int action);
 
-// The batch an action makes of `batch`, before clamping. A team action adds the additive step once
-// per worker.
-double AdjustGlobal(ActionKind kind, int action, double global_batch, int workers);
+// The batch an action makes of a round's global batch and of a local batch, before clamping. A team
+// action adds the additive step once per worker.
+double AdjustGlobal(ActionKind kind, int action, const Round& round);
 double AdjustLocal(ActionKind kind, int action, double batch);
 
 // The factor that a distribution over team actions means on average, in logarithms. Empty for an
 // additive set, whose steps depend on the batch.
-std::optional<double> MeanTeamFactor(ActionKind kind, std::span<const float> probabilities);
+std::optional<double> MeanTeamFactor(ActionKind kind, std::span<const float> probabilities,
+                                     const Round& round);
 
 // Legal actions: hold always; growing unless everything is at its highest; shrinking unless
-// everything is at its lowest.
+// everything is at its lowest. Anchored team actions: all, since each has a place to go to.
 using ActionMask = std::array<bool, kActionCount>;
 ActionMask TeamMask(const Round& round, const ActionOptions& options);
 ActionMask LocalMask(const RoundEntry& entry, const ActionOptions& options);

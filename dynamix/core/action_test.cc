@@ -14,7 +14,8 @@ namespace {
 
 std::vector<ActionOptions> AllOptions() {
   std::vector<ActionOptions> all;
-  for (auto kind : {ActionKind::kRelative, ActionKind::kAdditive, ActionKind::kWide})
+  for (auto kind :
+       {ActionKind::kRelative, ActionKind::kAdditive, ActionKind::kWide, ActionKind::kAnchored})
     for (auto base : {LocalBase::kShare, LocalBase::kCurrent})
       for (int levels = 1; levels <= 3; ++levels)
         all.push_back({kind, base, (levels & 1) != 0, (levels & 2) != 0});
@@ -23,19 +24,46 @@ std::vector<ActionOptions> AllOptions() {
 
 Actions Hold(int workers) { return {kHold, std::vector<int>(workers, kHold)}; }
 
+// Two workers, each at this batch.
+Round PairOf(int batch, double base_batch) {
+  Rng rng(5);
+  Round round = SampleRound(rng, 2);
+  for (RoundEntry& entry : round.entries) {
+    entry.batch = batch;
+    entry.active = true;
+  }
+  round.base_batch = base_batch;
+  return round;
+}
+
 TEST(ActionTest, SetsAreTheStatedOnes) {
   EXPECT_DOUBLE_EQ(AdjustLocal(ActionKind::kRelative, 0, 90), 60);
-  EXPECT_DOUBLE_EQ(AdjustGlobal(ActionKind::kRelative, 3, 80, 4), 90);
-  EXPECT_DOUBLE_EQ(AdjustGlobal(ActionKind::kWide, 4, 80, 4), 240);
+  EXPECT_DOUBLE_EQ(AdjustGlobal(ActionKind::kRelative, 3, PairOf(40, 8)), 90);
+  EXPECT_DOUBLE_EQ(AdjustGlobal(ActionKind::kWide, 4, PairOf(40, 8)), 240);
   EXPECT_DOUBLE_EQ(AdjustLocal(ActionKind::kWide, 4, 80), 120);
   EXPECT_DOUBLE_EQ(AdjustLocal(ActionKind::kRelative, kHold, 77), 77);
   EXPECT_DOUBLE_EQ(AdjustLocal(ActionKind::kAdditive, 0, 90), -10);
   EXPECT_DOUBLE_EQ(AdjustLocal(ActionKind::kAdditive, 3, 80), 105);
-  EXPECT_DOUBLE_EQ(AdjustGlobal(ActionKind::kAdditive, 4, 800, 4), 1200);
+  EXPECT_DOUBLE_EQ(AdjustGlobal(ActionKind::kAdditive, 4, PairOf(400, 8)), 1000);
   EXPECT_EQ(LocalActionName(ActionKind::kRelative, 4), "x1.5");
   EXPECT_EQ(TeamActionName(ActionKind::kWide, 0), "/3");
   EXPECT_EQ(TeamActionName(ActionKind::kAdditive, 1), "-25");
   EXPECT_EQ(LocalActionName(ActionKind::kAdditive, kHold), "hold");
+}
+
+TEST(ActionTest, AnAnchoredActionGoesAQuarterOfTheWay) {
+  const auto adjusted = [](int action, const Round& round) {
+    return AdjustGlobal(ActionKind::kAnchored, action, round);
+  };
+  EXPECT_DOUBLE_EQ(adjusted(2, PairOf(128, 256)), 256) << "there already";
+  EXPECT_DOUBLE_EQ(adjusted(4, PairOf(128, 256)), 512) << "16 = 2^4: one octave a round";
+  EXPECT_DOUBLE_EQ(adjusted(0, PairOf(128, 256)), 128);
+  EXPECT_DOUBLE_EQ(adjusted(2, PairOf(2048, 256)), 2048) << "from 4,096 to 256";
+  Round unnamed = PairOf(2048, kMissing);
+  for (RoundEntry& entry : unnamed.entries) entry.start_batch = 128;
+  EXPECT_DOUBLE_EQ(adjusted(2, unnamed), 2048) << "the start stands in for the base";
+  const std::array<float, kActionCount> torn = {0, 0.5, 0, 0.5, 0};
+  EXPECT_NEAR(*MeanTeamFactor(ActionKind::kAnchored, torn, PairOf(128, 256)), 1, 1e-12);
 }
 
 TEST(ActionTest, OptionsSurviveTheirText) {
@@ -123,9 +151,9 @@ TEST(ActionTest, ATeamActionScalesTheGlobalBatchAndALocalOneMovesShares) {
 
 TEST(ActionTest, ATeamTornBetweenTwoActionsMovesBetweenThem) {
   const std::array<float, kActionCount> torn = {0, 0, 0.5, 0.5, 0}, sure = {0, 0, 0, 0, 1};
-  EXPECT_NEAR(*MeanTeamFactor(ActionKind::kWide, torn), std::sqrt(1.25), 1e-6);
-  EXPECT_NEAR(*MeanTeamFactor(ActionKind::kWide, sure), 3, 1e-6);
-  EXPECT_FALSE(MeanTeamFactor(ActionKind::kAdditive, sure));
+  EXPECT_NEAR(*MeanTeamFactor(ActionKind::kWide, torn, PairOf(128, 256)), std::sqrt(1.25), 1e-6);
+  EXPECT_NEAR(*MeanTeamFactor(ActionKind::kWide, sure, PairOf(128, 256)), 3, 1e-6);
+  EXPECT_FALSE(MeanTeamFactor(ActionKind::kAdditive, sure, PairOf(128, 256)));
   Rng rng(4);
   Round round = SampleRound(rng, 2);
   for (RoundEntry& entry : round.entries) entry.batch = 100;

@@ -20,12 +20,13 @@ LearnedPolicy::LearnedPolicy(PolicyModel model, Choice how, std::string name)
 }
 
 Decisions LearnedPolicy::Decide(const Round& round, const States& states, Rng& rng) {
-  Actions actions{.team = kHold, .local = std::vector<int>(round.entries.size(), kHold)};
+  const Actions hold{
+      .team = kHold, .local = std::vector<int>(round.entries.size(), kHold), .team_factor = 1};
+  Actions actions = hold;
   bool good = true;
   if (model_.team) good = DecideTeam(round, states, rng, actions) && good;
   if (model_.local) good = DecideLocal(round, states, rng, actions.local) && good;
-  if (!good) return Actions{.team = kHold, .local = std::vector<int>(round.entries.size(), kHold)};
-  return actions;
+  return good ? actions : hold;
 }
 
 bool LearnedPolicy::DecideTeam(const Round& round, const States& states, Rng& rng,
@@ -39,8 +40,9 @@ bool LearnedPolicy::DecideTeam(const Round& round, const States& states, Rng& rn
   model_.team->actor_inputs.Apply(states.team, normalized_);
   team_->Choose(model_.team->network, normalized_, rows_, masks_, how_, rng, choices_);
   actions.team = choices_.actions[0];
+  actions.team_factor.reset();
   if (how_ == Choice::kGreedy)
-    actions.team_factor = MeanTeamFactor(model_.actions.kind, choices_.probabilities);
+    actions.team_factor = MeanTeamFactor(model_.actions.kind, choices_.probabilities, round);
   return choices_.finite;
 }
 
