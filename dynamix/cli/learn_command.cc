@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dynamix/cli/commands.h"
+#include "dynamix/cli/data_folder.h"
 #include "dynamix/cli/interrupt.h"
 #include "dynamix/cli/learn_tasks.h"
 #include "dynamix/cli/progress.h"
@@ -24,8 +25,9 @@ namespace fs = std::filesystem;
 struct LearnFlags {
   LearningRunOptions run;
   DistributionOptions tasks;
-  std::string actions = "wide,share,team+local";
+  std::string actions = "anchored,share,team+local";
   std::vector<std::string> without;
+  std::vector<std::string> fitted = {"lenet_fashion", "vgg11_small_cifar10"};
   std::string out = "learned.safetensors";
   std::string folder = "runs/learn";
   std::string start;
@@ -36,19 +38,19 @@ struct LearnFlags {
 
   // What made the shipped policy (docs/learning.md).
   LearnFlags() {
-    run.updates = 1000;
+    run.updates = 500;
     run.tasks = 4000;
     run.seed = 2;
     run.missed_cost = 2;
     run.units_per_job = 100;
     run.learning.jobs = 128;
-    run.learning.team_discount = 0.99;
-    run.learning.reward.stability = 0.2;
-    run.team_ppo.steps = run.local_ppo.steps = 48;
+    run.learning.team_discount = 0.997;
+    run.learning.reward.stability = 0.05;
+    run.team_ppo.steps = run.local_ppo.steps = 96;
     run.team_ppo.learning_rate = 2e-3;
     run.team_ppo.epochs = 8;
     run.team_ppo.minibatches = 8;
-    run.team_ppo.lambda = 0.98;
+    run.team_ppo.lambda = 0.99;
     run.team_ppo.entropy_coefficient = 0.001;
     run.local_ppo.learning_rate = 1e-3;
     run.local_ppo.epochs = 2;
@@ -195,6 +197,18 @@ class Learning {
   double best_ = 1e9;
 };
 
+std::vector<QuadraticOptions> LoadFitted(const std::vector<std::string>& names) {
+  std::vector<QuadraticOptions> fitted;
+  for (const std::string& name : names) {
+    const Workload workload = LoadWorkload(FindData("workload", name, "workloads", ".toml"));
+    const auto* quadratic = std::get_if<QuadraticOptions>(&workload.convergence);
+    if (quadratic == nullptr)
+      throw InputError::OutOfRange("--fitted", name, "workloads with a quadratic engine");
+    fitted.push_back(*quadratic);
+  }
+  return fitted;
+}
+
 void Learn(LearnFlags flags, const std::string& config) {
   flags.run.learning.actions = ParseActionOptions(flags.actions);
   for (const std::string& name : flags.without)
@@ -202,6 +216,7 @@ void Learn(LearnFlags flags, const std::string& config) {
   flags.run.learning.max_workers = flags.tasks.max_workers;
   flags.run.Validate();
   flags.tasks.pools = LoadAllPools();
+  flags.tasks.fitted = LoadFitted(flags.fitted);
   flags.tasks.Validate();
   fs::create_directories(flags.folder);
   std::ofstream(flags.folder + "/config.toml") << config;
@@ -244,14 +259,19 @@ void AddLearnCommand(CLI::App& app) {
       ->add_option_function<int>(
           "--steps", [flags](int n) { flags->run.team_ppo.steps = flags->run.local_ppo.steps = n; },
           "windows of each job between updates")
-      ->default_str("48");
+      ->default_str("96");
   add("--tasks", flags->run.tasks, "different tasks");
   add("--miniatures", flags->tasks.miniature_share, "share of tasks that are miniatures");
   add("--min-workers", flags->tasks.min_workers, "smallest cluster");
   add("--max-workers", flags->tasks.max_workers, "largest cluster");
   add("--window", flags->tasks.window_iterations, "iterations of a window");
+  command
+      ->add_option("--fitted", flags->fitted,
+                   "workloads fitted to real runs, which some of the quadratics start from")
+      ->delimiter(',')
+      ->capture_default_str();
   add("--actions", flags->actions,
-      "KIND,BASE,LEVELS: wide|relative|additive, share|current, team|local|team+local");
+      "KIND,BASE,LEVELS: anchored|wide|relative|additive, share|current, team|local|team+local");
   command->add_option("--without", flags->without, "feature families to do without (ablation)")
       ->delimiter(',');
   add("--hidden", flags->run.hidden, "widths of the tanh layers");

@@ -20,6 +20,8 @@
 //                     noise scale [5, 1000] [[2, 4000]] log, noise floor [0.01, 1] log, noise
 //                     dimensions [5, 200] log: noise scales and the variability of gradient norms
 //                     then look as those of miniatures do
+//                     a third of them, where fitted ones are given, near one of those: constants
+//                     x [0.67, 1.5] log
 //   their optimizer   75 % SGD with momentum 0, 0.5, 0.9 or 0.95, 25 % Adam; any rule, any
 //                     schedule; base batch [16, 1024] log, at least 4 per worker; rate [0.2, 1]
 //                     log of FairRate
@@ -42,6 +44,7 @@ namespace dynamix {
 namespace {
 
 constexpr int kMostDraws = 30;
+constexpr double kFittedShare = 1.0 / 3;
 constexpr double kLeastImprovement = 0.25;  // of the initial held-out loss
 constexpr double kEarliestTarget = 0.1;     // of the reference run
 
@@ -105,6 +108,28 @@ class TaskDrawer {
   Workload DrawQuadratic() {
     Workload workload;
     workload.name = "random quadratic";
+    const QuadraticOptions quadratic = !options_.fitted.empty() && rng_.Uniform() < kFittedShare
+                                           ? DrawNearFitted()
+                                           : DrawFreeQuadratic();
+    workload.optimizer = DrawOptimizer();
+    workload.optimizer.learning_rate =
+        rng_.LogUniform(0.2, 1) * FairRate(quadratic, workload.optimizer);
+    workload.convergence = quadratic;
+    return workload;
+  }
+
+  // Near one of those fitted to real runs: what noise and curvature are is known to a factor only.
+  QuadraticOptions DrawNearFitted() {
+    QuadraticOptions quadratic = options_.fitted[rng_.Below(options_.fitted.size())];
+    for (double* field : {&quadratic.curvature, &quadratic.noise_scale, &quadratic.noise_floor,
+                          &quadratic.irreducible_loss, &quadratic.held_out_gap})
+      *field *= rng_.LogUniform(0.67, 1.5);
+    quadratic.noise_floor = std::min(quadratic.noise_floor, 1.0);
+    quadratic.noise_dimensions = rng_.LogUniform(5, 200);
+    return quadratic;
+  }
+
+  QuadraticOptions DrawFreeQuadratic() {
     QuadraticOptions quadratic;
     quadratic.curvature_decay = rng_.Uniform(Wider(1.4, 1.2), Wider(2.4, 2.8));
     quadratic.loss_decay = rng_.Uniform(-0.3, 1.2);
@@ -116,11 +141,7 @@ class TaskDrawer {
     quadratic.held_out_gap = quadratic.initial_loss * rng_.LogUniform(0.005, 0.2);
     quadratic.best_accuracy = rng_.Uniform(0.6, 0.99);
     quadratic.accuracy_exponent = rng_.Uniform(0.5, 1.2);
-    workload.optimizer = DrawOptimizer();
-    workload.optimizer.learning_rate =
-        rng_.LogUniform(0.2, 1) * FairRate(quadratic, workload.optimizer);
-    workload.convergence = quadratic;
-    return workload;
+    return quadratic;
   }
 
   // SGD: the effective rate 1 / h_1, or that at which noise undoes half of a first step, whichever

@@ -23,6 +23,8 @@ struct DistributionOptions {
   double miniature_share = 0.7;           // of the tasks; the others are quadratics, [0, 1]
   std::vector<MiniatureFamily> families;  // of the miniatures; empty: those of the kind
   MiniaturePools pools;                   // those of the families are needed
+  // Quadratics fitted to real runs: a third of the quadratics start from one of them. Empty: none.
+  std::vector<QuadraticOptions> fitted;
   int window_iterations = kWindowIterations;
   // Length of the reference run at the base batch, [100, max_iterations].
   int min_iterations = 1200;

@@ -26,7 +26,7 @@ struct Trace {
   Workload workload;  // what was run, on this number of workers
   int workers = 0;
   int seed = 0;
-  int window_iterations = 20;
+  int window_iterations = kWindowIterations;
   std::vector<TracedWindow> windows;
 
   double MedianIterationMs() const;  // of windows: what else a machine does now and then is no cost
