@@ -67,7 +67,7 @@ void dynamix_options_init(dynamix_options* options) {
   options->min_batch = 8;
   options->max_batch = 1024;
   options->granularity = 1;
-  options->window_iterations = kWindowIterations;
+  options->window_iterations = dynamix::kWindowIterations;
   options->timeout_s = 3;
   options->base_learning_rate = options->base_batch = options->target_accuracy = dynamix::kMissing;
 }
