@@ -27,7 +27,8 @@ struct LearnFlags {
   DistributionOptions tasks;
   std::string actions = "anchored,share,team+local";
   std::vector<std::string> without;
-  std::vector<std::string> fitted = {"lenet_fashion", "vgg11_small_cifar10"};
+  std::vector<std::string> fitted = {"lenet_fashion", "vgg11_small_cifar10",
+                                     "resnet18_small_fashion"};
   std::string out = "learned.safetensors";
   std::string folder = "runs/learn";
   std::string start;

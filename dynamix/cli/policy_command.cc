@@ -1,4 +1,5 @@
-// dynamix policy: what a policy file is (show), and its networks for other run-times (export).
+// dynamix policy: what a policy file is (show), its networks for other run-times (export), and one
+// policy of several (merge).
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,6 +24,11 @@ namespace {
 struct ShowFlags {
   std::string path;
   bool json = false;
+};
+
+struct MergeFlags {
+  std::vector<std::string> paths;
+  std::string out;
 };
 
 struct ExportFlags {
@@ -69,7 +75,10 @@ nlohmann::json Describe(const std::string& path) {
                                 {"local_actions", local},
                                 {"training", model.training}};
   if (model.local) description["local"] = HeadJson(*model.local, LocalColumns());
-  if (model.team) description["team"] = HeadJson(*model.team, TeamColumns());
+  if (model.team) {
+    description["team"] = HeadJson(*model.team, TeamColumns());
+    description["team"]["heads"] = 1 + model.more_teams.size();
+  }
   return description;
 }
 
@@ -81,7 +90,11 @@ std::string Join(const nlohmann::json& list) {
 }
 
 void PrintHead(const char* name, const nlohmann::json& head) {
-  std::printf("%s network\n", name);
+  const int heads = head.value("heads", 1);
+  std::printf("%s network%s\n", name,
+              heads > 1
+                  ? (": the first of " + std::to_string(heads) + ", whose mean decides").c_str()
+                  : "");
   std::printf("  inputs        %d features; the critic sees %d numbers\n",
               head["inputs"].get<int>(), head["critic_inputs"].get<int>());
   std::printf("  hidden        %s (tanh), %zu weights in both towers\n",
@@ -141,10 +154,19 @@ void Export(const ExportFlags& flags) {
   std::printf("%s\n", out.c_str());
 }
 
+void Merge(const MergeFlags& flags) {
+  std::vector<PolicyModel> models;
+  for (const std::string& path : flags.paths) models.push_back(Require(LoadPolicy(path)));
+  const PolicyModel merged = Require(MergePolicies(std::move(models)));
+  (void)Require(SavePolicy(flags.out, merged));
+  std::printf("%s: %zu team heads\n", flags.out.c_str(), 1 + merged.more_teams.size());
+}
+
 }  // namespace
 
 void AddPolicyCommand(CLI::App& app) {
-  CLI::App* policy = app.add_subcommand("policy", "Show a policy file, or export its networks");
+  CLI::App* policy =
+      app.add_subcommand("policy", "Show a policy file, export its networks, or merge several");
   policy->require_subcommand(1);
 
   // The flags live as long as the callbacks that read them.
@@ -154,6 +176,15 @@ void AddPolicyCommand(CLI::App& app) {
   show->add_flag("--json", show_flags->json, "One JSON object for machines");
   show->footer("Example:\n  dynamix policy show policies/default.safetensors");
   show->callback([show_flags] { Show(*show_flags); });
+
+  const auto merge_flags = std::make_shared<MergeFlags>();
+  CLI::App* merge = policy->add_subcommand(
+      "merge", "Make one policy of several: the team decides by the mean of their heads");
+  merge->add_option("files", merge_flags->paths, "Policy files with the same actions")->required();
+  merge->add_option("--out", merge_flags->out, "File to write")->required();
+  merge->footer(
+      "Example:\n  dynamix policy merge a.safetensors b.safetensors --out both.safetensors");
+  merge->callback([merge_flags] { Merge(*merge_flags); });
 
   const auto export_flags = std::make_shared<ExportFlags>();
   CLI::App* exporting = policy->add_subcommand(

@@ -43,13 +43,15 @@ std::string AddHead(torch::jit::Module& module, const std::string& head, const A
 torch::jit::Module MakeModule(const PolicyModel& model) {
   torch::jit::Module module("dynamix_policy");
   std::string body, inputs, outputs;
-  for (const std::string head : {"local", "team"}) {
-    const std::optional<ActorCritic>& network = head == "local" ? model.local : model.team;
-    if (!network) continue;
-    body += AddHead(module, head, *network);
+  const auto add = [&](const std::string& head, const ActorCritic& network) {
+    body += AddHead(module, head, network);
     inputs += ", " + head;
     outputs += (outputs.empty() ? "" : ", ") + head + "_logits";
-  }
+  };
+  if (model.local) add("local", *model.local);
+  if (model.team) add(TeamPrefix(0), *model.team);
+  for (std::size_t i = 0; i < model.more_teams.size(); ++i)
+    add(TeamPrefix(i + 1), model.more_teams[i]);
   module.define("def forward(self" + inputs + "):\n" + body + "  return " + outputs + "\n");
   return module;
 }

@@ -100,6 +100,23 @@ TEST(LearnedPolicyTest, AHeadThatIsSwitchedOffHolds) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) EXPECT_EQ(Decide(policy, seen, seed).team, kHold);
 }
 
+TEST(LearnedPolicyTest, SeveralTeamHeadsDecideByTheirMean) {
+  const Seen seen = MakeRound(8);
+  std::vector<PolicyModel> models = {SmallPolicy({8}, 1), SmallPolicy({8}, 5), SmallPolicy({8}, 9)};
+  double product = 1;
+  for (const PolicyModel& model : models) {
+    LearnedPolicy policy(model, Choice::kGreedy);
+    product *= *Decide(policy, seen, 1).team_factor;
+  }
+  ASSERT_NE(product, 1);
+  PolicyModel merged = MergePolicies(models).value();
+  LearnedPolicy policy(merged, Choice::kGreedy);
+  EXPECT_NEAR(*Decide(policy, seen, 1).team_factor, std::cbrt(product), 1e-9);
+  merged.more_teams[1].network.parameters()[0] = std::nanf("");
+  LearnedPolicy broken(merged, Choice::kGreedy);
+  EXPECT_EQ(*Decide(broken, seen, 1).team_factor, 1) << "one broken head, and the round holds";
+}
+
 TEST(LearnedPolicyTest, GreedyIsTheSameForEveryGenerator) {
   const Seen seen = MakeRound(33);
   LearnedPolicy policy(SmallPolicy({8}, 1), Choice::kGreedy);
