@@ -51,7 +51,8 @@ Trace Record(int batch, bool events = false) {
                            trace.workload.MakeConvergence({}, 3), 3);
   double begin = 0;
   const auto add = [&](const Round& round) {
-    TracedWindow window{.iterations = trace.window_iterations, .begin_s = begin, .seconds = round.seconds};
+    TracedWindow window{
+        .iterations = trace.window_iterations, .begin_s = begin, .seconds = round.seconds};
     window.held_out_accuracy = cluster.truth().held_out_accuracy;
     window.held_out_loss = cluster.truth().held_out_loss;
     for (const RoundEntry& entry : round.entries) {

@@ -145,7 +145,8 @@ TEST(SimulatedClusterTest, RunningOutOfMemoryLowersTheBoundOnce) {
   const Round first = cluster->Step({400, 400});
   EXPECT_EQ(first.entries[0].bounds.highest(), 100);
   EXPECT_EQ(first.entries[0].batch, 400);
-  const double lost = first.seconds - 1e-3 * kWindowIterations * first.entries[0].report->iteration_ms;
+  const double lost =
+      first.seconds - 1e-3 * kWindowIterations * first.entries[0].report->iteration_ms;
   EXPECT_GT(lost, 0.5 * 1e-3 * first.entries[0].report->compute_ms);
   const Round second = cluster->Step({400, 400});
   EXPECT_EQ(second.entries[0].batch, 100);
