@@ -11,11 +11,13 @@
 namespace dynamix {
 namespace {
 
-double LogProbability(std::span<const float> logits, int action) {
-  const double highest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(logit - highest);
-  return logits[action] - highest - std::log(sum);
+std::vector<float> Softmax(std::span<const float> logits) {
+  const float highest = *std::max_element(logits.begin(), logits.end());
+  std::vector<float> probabilities;
+  float sum = 0;
+  for (const float logit : logits) sum += probabilities.emplace_back(std::exp(logit - highest));
+  for (float& probability : probabilities) probability /= sum;
+  return probabilities;
 }
 
 // How far the global features moved, in parts of their range.
@@ -34,40 +36,54 @@ std::vector<Reason> Changes(const RecordedRound& round, const RecordedRound* pre
 
 }  // namespace
 
-Reasons::Reasons(const PolicyModel* model) : model_(model) {
-  if (model_ != nullptr && model_->team) team_.emplace(model_->team->network.shape());
+Reasons::Reasons(const PolicyModel* model) {
+  if (model == nullptr || !model->team || model->actions.kind == ActionKind::kAdditive) return;
+  kind_ = model->actions.kind;
+  const auto add = [&](const ActorCritic& team) {
+    teams_.push_back({&team, Evaluator(team.network.shape())});
+  };
+  add(*model->team);
+  for (const ActorCritic& team : model->more_teams) add(team);
+}
+
+// Element f: with feature f at its mean; the last one: as it was.
+void Reasons::AddLogFactors(Head& head, std::span<const float> state,
+                            std::vector<double>& log_factors) {
+  const std::size_t width = state.size();
+  std::vector<float> row(width);
+  head.team->actor_inputs.Apply(state, row);
+  std::vector<float> rows;
+  std::vector<int> all;
+  for (std::size_t f = 0; f <= width; ++f) {
+    rows.insert(rows.end(), row.begin(), row.end());
+    if (f < width) rows[f * width + f] = 0;
+    all.push_back(static_cast<int>(f));
+  }
+  std::vector<float> logits(all.size() * kActionCount);
+  head.evaluator.Logits(head.team->network, rows, all, logits);
+  const Round any_batch{.entries = {RoundEntry{.batch = 1}}};  // cancels in differences
+  for (std::size_t f = 0; f <= width; ++f) {
+    const auto of_row = std::span<const float>(logits).subspan(f * kActionCount, kActionCount);
+    log_factors[f] += std::log2(*MeanTeamFactor(kind_, Softmax(of_row), any_batch));
+  }
 }
 
 std::vector<Reason> Reasons::Influences(const RecordedRound& round) {
-  const int width = TeamWidth();
-  std::vector<float> row(width);
-  model_->team->actor_inputs.Apply(round.team_state, row);
-  // Row f has feature f at its mean; the last row is as it was.
-  std::vector<float> rows;
-  std::vector<int> all;
-  for (int f = 0; f <= width; ++f) {
-    rows.insert(rows.end(), row.begin(), row.end());
-    if (f < width) rows[static_cast<std::size_t>(f) * width + f] = 0;
-    all.push_back(f);
-  }
-  std::vector<float> logits(all.size() * kActionCount);
-  team_->Logits(model_->team->network, rows, all, logits);
-  const auto log_probability = [&](int f) {
-    return LogProbability(std::span<const float>(logits).subspan(f * kActionCount, kActionCount),
-                          round.actions->team);
-  };
-  const double now = log_probability(width);
+  const std::size_t width = round.team_state.size();
+  std::vector<double> log_factors(width + 1);
+  for (Head& head : teams_) AddLogFactors(head, round.team_state, log_factors);
   const std::vector<Column> columns = TeamColumns();
   std::vector<Reason> reasons;
-  for (int f = 0; f < width; ++f)
-    reasons.push_back({columns[f].name, round.team_state[f], now - log_probability(f)});
+  for (std::size_t f = 0; f < width; ++f)
+    reasons.push_back({columns[f].name, round.team_state[f],
+                       (log_factors[width] - log_factors[f]) / static_cast<double>(teams_.size())});
   return reasons;
 }
 
 std::vector<Reason> Reasons::Of(const RecordedRound& round, const RecordedRound* previous,
                                 int most) {
-  const bool explains =
-      team_ && round.actions && round.team_state.size() == static_cast<std::size_t>(TeamWidth());
+  const bool explains = learned() && round.actions &&
+                        round.team_state.size() == static_cast<std::size_t>(TeamWidth());
   std::vector<Reason> reasons = explains ? Influences(round) : Changes(round, previous);
   std::erase_if(reasons, [](const Reason& reason) { return !(std::abs(reason.influence) > 0.01); });
   std::sort(reasons.begin(), reasons.end(), [](const Reason& a, const Reason& b) {

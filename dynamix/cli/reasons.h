@@ -1,12 +1,14 @@
 // Why a decision was made: the features that drove it.
 //
-// A learned policy's: influence of feature f on team action a = log p(a | state) - log p(a | state
-// with f at its mean over the policy's training). Its local actions are not explained: they follow
-// the measured shares. A rule's, and those of a policy whose file is gone: the features that moved
-// most since the round before, in parts of their range.
+// A learned policy's: influence of feature f = log2 of the team's factor in this state - log2 of
+// it with f at its mean over the policy's training, so +1 doubles the global batch. Every team head
+// has its say, as in the decision. Local actions are not explained: they follow the measured
+// shares. A rule's, those of additive actions (no factor) and of a policy whose file is gone: the
+// features that moved most since the round before, in parts of their range.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,7 +20,7 @@ namespace dynamix {
 struct Reason {
   std::string feature;
   double value;      // now
-  double influence;  // above 0: towards the decision; for rules the change since the round before
+  double influence;  // above 0: towards a larger batch; for rules the change of the feature
 };
 
 class Reasons {
@@ -28,13 +30,19 @@ class Reasons {
 
   // The `most` strongest, strongest first. `previous` null: the first round.
   std::vector<Reason> Of(const RecordedRound& round, const RecordedRound* previous, int most);
-  bool learned() const { return model_ != nullptr; }
+  // True: influences are on the batch. False: changes of features.
+  bool learned() const { return !teams_.empty(); }
 
  private:
+  struct Head {
+    const ActorCritic* team;
+    Evaluator evaluator;
+  };
   std::vector<Reason> Influences(const RecordedRound& round);
+  void AddLogFactors(Head& head, std::span<const float> state, std::vector<double>& log_factors);
 
-  const PolicyModel* model_;
-  std::optional<Evaluator> team_;
+  ActionKind kind_ = ActionKind::kAdditive;
+  std::vector<Head> teams_;
 };
 
 // The file of a learned policy as the user named it; nothing for rules, and when the file is gone

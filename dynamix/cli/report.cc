@@ -246,7 +246,6 @@ std::string ReasonsText(const std::vector<Reason>& reasons) {
   return text;
 }
 
-// The rounds that changed a batch.
 // What the team decision did to the global batch.
 std::string TeamText(ActionKind kind, const Actions& actions) {
   if (!actions.team_factor) return TeamActionName(kind, actions.team);
@@ -254,6 +253,7 @@ std::string TeamText(ActionKind kind, const Actions& actions) {
   return factor < 1 ? "/" + Fixed(1 / factor, 2) : "x" + Fixed(factor, 2);
 }
 
+// The rounds that changed a batch.
 std::string DecisionTable(const RunRecord& run) {
   const std::optional<PolicyModel> model = FindModel(run.config.policy);
   Reasons reasons(model ? &*model : nullptr);
@@ -276,8 +276,8 @@ std::string DecisionTable(const RunRecord& run) {
   if (count == 0) return "<p class=\"lead\">No decision changed a batch.</p>";
   const std::string what =
       reasons.learned()
-          ? "In brackets: how much the feature made this team action likelier, against "
-            "its mean in training (difference of log probabilities)."
+          ? "In brackets: how much the feature raised or lowered the global batch, against its "
+            "mean in training (in powers of two: +1 doubles it)."
           : "In brackets: change since the round before, in parts of the feature's range.";
   return "<p class=\"lead\">" + std::to_string(count) + " of " + std::to_string(run.rounds.size()) +
          " rounds changed a batch" +

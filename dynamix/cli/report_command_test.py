@@ -42,7 +42,7 @@ def check_page(text):
     assert text.count('class="band"') >= 4 and "worker 0 4x slower" in text
     assert text.count('class="bar"') == 3 * 4
     decisions = text.split("<h2>default</h2>")[1]
-    assert re.search(r"<td>(x|/)1\.\d+</td>", decisions) and "log probabilities" in decisions
+    assert re.search(r"<td>(x|/)1\.\d+</td>", decisions) and "+1 doubles it" in decisions
     assert "No decision changed a batch" in text.split("<h2>static</h2>")[1].split("<h2>")[0]
 
 
