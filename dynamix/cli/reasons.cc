@@ -61,7 +61,8 @@ void Reasons::AddLogFactors(Head& head, std::span<const float> state,
   }
   std::vector<float> logits(all.size() * kActionCount);
   head.evaluator.Logits(head.team->network, rows, all, logits);
-  const Round any_batch{.entries = {RoundEntry{.batch = 1}}};  // cancels in differences
+  // Whatever the batch is, it cancels in differences.
+  const Round any_batch{.entries = {RoundEntry{.start_batch = 1, .batch = 1}}};
   for (std::size_t f = 0; f <= width; ++f) {
     const auto of_row = std::span<const float>(logits).subspan(f * kActionCount, kActionCount);
     log_factors[f] += std::log2(*MeanTeamFactor(kind_, Softmax(of_row), any_batch));

@@ -12,8 +12,14 @@
 namespace dynamix {
 namespace {
 
-TEST(ReasonsTest, AnInfluenceIsWhatTheDecisionLosesWithoutTheFeature) {
-  const std::vector<PolicyModel> heads = {SmallPolicy({8}, 1), SmallPolicy({8}, 2)};
+class ReasonsOfSet : public testing::TestWithParam<ActionKind> {};
+INSTANTIATE_TEST_SUITE_P(Sets, ReasonsOfSet,
+                         testing::Values(ActionKind::kRelative, ActionKind::kWide,
+                                         ActionKind::kAnchored));
+
+TEST_P(ReasonsOfSet, AnInfluenceIsWhatTheDecisionLosesWithoutTheFeature) {
+  std::vector<PolicyModel> heads = {SmallPolicy({8}, 1), SmallPolicy({8}, 2)};
+  for (PolicyModel& head : heads) head.actions.kind = GetParam();
   const PolicyModel merged = MergePolicies(heads).value();
   Rng rng(3);
   const Round round = SampleRound(rng, 4);
