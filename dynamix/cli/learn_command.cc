@@ -200,6 +200,7 @@ class Learning {
 
 std::vector<QuadraticOptions> LoadFitted(const std::vector<std::string>& names) {
   std::vector<QuadraticOptions> fitted;
+  if (names == std::vector<std::string>{"none"}) return fitted;
   for (const std::string& name : names) {
     const Workload workload = LoadWorkload(FindData("workload", name, "workloads", ".toml"));
     const auto* quadratic = std::get_if<QuadraticOptions>(&workload.convergence);
@@ -267,8 +268,9 @@ void AddLearnCommand(CLI::App& app) {
   add("--max-workers", flags->tasks.max_workers, "largest cluster");
   add("--window", flags->tasks.window_iterations, "iterations of a window");
   command
-      ->add_option("--fitted", flags->fitted,
-                   "workloads fitted to real runs, which some of the quadratics start from")
+      ->add_option(
+          "--fitted", flags->fitted,
+          "workloads fitted to real runs, which some of the quadratics start from; or none")
       ->delimiter(',')
       ->capture_default_str();
   add("--actions", flags->actions,

@@ -94,6 +94,7 @@ void Scenario::Validate() const {
       refuse("factor", event.factor, "a share of the bandwidth in (0, 1]");
     if (event.kind == EventKind::kLoss && event.factor > 0.5)
       refuse("factor", event.factor, "a loss in (0, 0.5]");
+    RequireInRange(name + ": event.at, with this time_budget,", event.at, 0.0, time_budget);
     if (event.every > 0 && event.duration > event.every)
       refuse("duration", event.duration, "at most `every`: occurrences do not overlap");
   }

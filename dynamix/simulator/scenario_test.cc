@@ -138,6 +138,9 @@ TEST(ScenarioTest, RefusesWhatCannotBe) {
                 ThrowsMessage<InputError>(HasSubstr(message)));
   };
   refuse("workers = 0", "s.toml:1: workers = 0");
+  refuse(
+      "clock = \"seconds\"\ntime_budget = 30\n[[event]]\nkind = \"slowdown\"\nfactor = 2\nat = 40",
+      "event.at, with this time_budget, = 40 is not allowed: expected a value in [0, 30]");
   refuse("node = []", "at least one [[node]]");
   refuse("start_batch = 2\n[bounds]\nmin = 8", "s.toml: start_batch = 2");
   refuse("[[event]]\nkind = 'slowdown'\nfactor = 0.5", "event.factor = 0.5");
