@@ -72,10 +72,10 @@ class EbpfSource final : public NetworkSource {
     totals.sockets_closed = load(shared.sockets_closed);
     totals.sockets_seen = load(shared.sockets_seen);
     totals.bytes_times_rtt_us = load(shared.bytes_times_rtt_us);
+    totals.bytes_times_minimum_rtt_us = load(shared.bytes_times_minimum_rtt_us);
     totals.bytes_times_window = load(shared.bytes_times_window);
     totals.rated_bytes = load(shared.rated_bytes);
     totals.rated_ns = load(shared.rated_ns);
-    totals.minimum_rtt_us = __atomic_exchange_n(&shared.minimum_rtt_us, 0U, __ATOMIC_RELAXED);
     return totals;
   }
 
@@ -91,11 +91,11 @@ class EbpfSource final : public NetworkSource {
     window.timeouts = grown(&JobTotals::timeouts);
     if (window.bytes_sent > 0) {
       window.smoothed_rtt_us = grown(&JobTotals::bytes_times_rtt_us) / window.bytes_sent;
+      window.minimum_rtt_us = grown(&JobTotals::bytes_times_minimum_rtt_us) / window.bytes_sent;
       window.congestion_window = grown(&JobTotals::bytes_times_window) / window.bytes_sent;
     }
     const double rated_ns = grown(&JobTotals::rated_ns);
     if (rated_ns > 0) window.delivery_mbps = grown(&JobTotals::rated_bytes) / rated_ns * 8e3;
-    if (now.minimum_rtt_us > 0) window.minimum_rtt_us = now.minimum_rtt_us;
     window.open_sockets = refresh_ ? grown(&JobTotals::sockets_seen)
                                    : static_cast<double>(now.sockets_opened - now.sockets_closed);
     return window;

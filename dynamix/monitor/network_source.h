@@ -24,8 +24,8 @@ struct NetworkWindow {
   double timeouts = kMissing;                // retransmission timers that fired, >= 0
   // Means over sockets, weighted by the bytes each had acknowledged in the window.
   double smoothed_rtt_us = kMissing;    // > 0
+  double minimum_rtt_us = kMissing;     // of each socket its smallest, > 0
   double congestion_window = kMissing;  // segments, > 0
-  double minimum_rtt_us = kMissing;     // smallest of the sockets that were busy, > 0
   // Harmonic mean of the sockets' delivery rates, weighted by bytes: bytes over the time they take
   // at the rate the path delivered them, so idle time does not count. > 0
   double delivery_mbps = kMissing;

@@ -43,15 +43,14 @@ void SocketLedger::Add(const TcpSample& before, const TcpSample& now) {
     return std::max(0.0, double(static_cast<std::int32_t>(to - from)));
   };
   const double acked = grown(before.bytes_acked, now.bytes_acked);
-  const double received = grown(before.bytes_received, now.bytes_received);
   sums_.bytes_acked += acked;
-  sums_.bytes_received += received;
+  sums_.bytes_received += grown(before.bytes_received, now.bytes_received);
   sums_.segments_sent += wrapped(before.segments_sent, now.segments_sent);
   sums_.segments_retransmitted +=
       wrapped(before.segments_retransmitted, now.segments_retransmitted);
-  if (acked + received > 0 && now.minimum_rtt_us > 0)
-    sums_.minimum_rtt_us = std::fmin(sums_.minimum_rtt_us, now.minimum_rtt_us);  // ignores NaN
   sums_.bytes_times_rtt_us += acked * now.smoothed_rtt_us;
+  sums_.bytes_times_minimum_rtt_us +=
+      acked * (now.minimum_rtt_us > 0 ? now.minimum_rtt_us : now.smoothed_rtt_us);
   sums_.bytes_times_window += acked * now.congestion_window;
   const double busy_seconds = grown(before.busy_us, now.busy_us) * 1e-6;
   if (busy_seconds >= kShortestBusySeconds) {
@@ -70,9 +69,9 @@ NetworkWindow SocketLedger::EndWindow() {
     window.bytes_received = sums_.bytes_received;
     window.segments_sent = sums_.segments_sent;
     window.segments_retransmitted = sums_.segments_retransmitted;
-    window.minimum_rtt_us = sums_.minimum_rtt_us;
     if (sums_.bytes_acked > 0) {
       window.smoothed_rtt_us = sums_.bytes_times_rtt_us / sums_.bytes_acked;
+      window.minimum_rtt_us = sums_.bytes_times_minimum_rtt_us / sums_.bytes_acked;
       window.congestion_window = sums_.bytes_times_window / sums_.bytes_acked;
     }
     if (sums_.rated_seconds > 0)

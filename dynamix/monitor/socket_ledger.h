@@ -48,9 +48,8 @@ class SocketLedger {
 
   struct Sums {
     double bytes_acked = 0, bytes_received = 0, segments_sent = 0, segments_retransmitted = 0;
-    double bytes_times_rtt_us = 0, bytes_times_window = 0;
+    double bytes_times_rtt_us = 0, bytes_times_minimum_rtt_us = 0, bytes_times_window = 0;
     double rated_bytes = 0, rated_seconds = 0;
-    double minimum_rtt_us = kMissing;
   };
   std::unordered_map<std::uint64_t, Mark> marks_;
   Sums sums_;

@@ -33,7 +33,7 @@ TEST(SocketLedgerTest, CountsOldSocketsFromTheStartAndNewOnesFromTheirFirstByte)
   EXPECT_EQ(window.open_sockets, 2);
 }
 
-TEST(SocketLedgerTest, WeighsRttByBytesAndTakesTheSmallestMinimumOfBusySockets) {
+TEST(SocketLedgerTest, WeighsRoundTripsByBytes) {
   SocketLedger ledger;
   ledger.EndWindow();
   ledger.Observe(1, Sample(300, 100));
@@ -41,7 +41,7 @@ TEST(SocketLedgerTest, WeighsRttByBytesAndTakesTheSmallestMinimumOfBusySockets) 
   ledger.Observe(3, Sample(0, 2));  // idle: says nothing about the path now
   const NetworkWindow window = ledger.EndWindow();
   EXPECT_DOUBLE_EQ(window.smoothed_rtt_us, (300 * 100 + 100 * 500) / 400.0);
-  EXPECT_DOUBLE_EQ(window.minimum_rtt_us, 50);
+  EXPECT_DOUBLE_EQ(window.minimum_rtt_us, (300 * 50 + 100 * 250) / 400.0);
   EXPECT_DOUBLE_EQ(window.congestion_window, 10);
 }
 

@@ -106,25 +106,18 @@ static __always_inline void AdvanceWrapping(unsigned long long* mark, __u32 now,
   if (step > 0) Advance(mark, before + step, total);
 }
 
-static __always_inline void LowerMinimum(__u32 rtt_us) {
-  if (rtt_us == 0 || rtt_us == ~0U) return;
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    const __u32 before = *(volatile __u32*)&totals.minimum_rtt_us;
-    if (before != 0 && before <= rtt_us) return;
-    if (__sync_val_compare_and_swap(&totals.minimum_rtt_us, before, rtt_us) == before) return;
-  }
-}
-
 static __always_inline void Add(struct SocketMark* mark, const struct Reading* now) {
   const __u64 acked = Advance(&mark->bytes_acked, now->bytes_acked, &totals.bytes_acked);
-  const __u64 received =
-      Advance(&mark->bytes_received, now->bytes_received, &totals.bytes_received);
+  Advance(&mark->bytes_received, now->bytes_received, &totals.bytes_received);
   AdvanceWrapping(&mark->segments_sent, now->segments_sent, &totals.segments_sent);
   AdvanceWrapping(&mark->segments_retransmitted, now->segments_retransmitted,
                   &totals.segments_retransmitted);
-  if (acked + received > 0) LowerMinimum(now->minimum_rtt_us);
   if (acked == 0) return;
+  const __u32 least = now->minimum_rtt_us;
+  const int measured = least != 0 && least != ~0U;
   __sync_fetch_and_add(&totals.bytes_times_rtt_us, acked * now->smoothed_rtt_us);
+  __sync_fetch_and_add(&totals.bytes_times_minimum_rtt_us,
+                       acked * (measured ? least : now->smoothed_rtt_us));
   __sync_fetch_and_add(&totals.bytes_times_window, acked * now->window);
   const __u64 delivered = (__u64)now->rate_delivered * now->segment_bytes;
   if (delivered == 0 || now->rate_interval_us == 0) return;

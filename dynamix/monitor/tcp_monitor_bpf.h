@@ -26,10 +26,8 @@ struct JobTotals {
   // Weighted by the bytes acknowledged since the socket was last looked at: divide by bytes_acked
   // (RTT, window) or into rated_bytes (rate).
   unsigned long long bytes_times_rtt_us;
+  unsigned long long bytes_times_minimum_rtt_us;
   unsigned long long bytes_times_window;  // congestion window in segments
   unsigned long long rated_bytes;         // bytes of sockets that have a delivery rate
   unsigned long long rated_ns;            // time these bytes take at their sockets' delivery rates
-  // Smallest since the user side last exchanged it for 0, which means "none yet".
-  unsigned int minimum_rtt_us;
-  unsigned int unused;
 };
