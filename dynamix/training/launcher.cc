@@ -26,6 +26,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// A line that grows past this is passed on in pieces: a rank that never ends one costs no memory.
+constexpr std::size_t kLongestLine = 65536;
+
 [[noreturn]] void Fail(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
 }
@@ -67,12 +70,19 @@ int FreePort() {
 
 class Launcher {
  public:
-  explicit Launcher(const LaunchOptions& options) : options_(options), ranks_(options.ranks) {}
+  explicit Launcher(const LaunchOptions& options) : options_(options), ranks_(options.ranks) {
+    // Whoever read the output may leave; the ranks go on.
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &ignore, &old_pipe_);
+    sigprocmask(SIG_SETMASK, nullptr, &old_mask_);
+  }
   ~Launcher() {
     Signal(SIGKILL);
     for (Rank& rank : ranks_)
       if (rank.pid > 0) waitpid(rank.pid, nullptr, 0);
     if (signals_ >= 0) close(signals_);
+    sigaction(SIGPIPE, &old_pipe_, nullptr);
     sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
   }
 
@@ -88,8 +98,9 @@ class Launcher {
   void CatchSignals() {
     sigset_t mask;
     sigemptyset(&mask);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&mask, signal);
-    if (sigprocmask(SIG_BLOCK, &mask, &old_mask_) != 0) Fail("sigprocmask");
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD})
+      sigaddset(&mask, signal);
+    if (sigprocmask(SIG_BLOCK, &mask, nullptr) != 0) Fail("sigprocmask");
     signals_ = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals_ < 0) Fail("signalfd");
   }
@@ -102,6 +113,7 @@ class Launcher {
     const pid_t pid = fork();
     if (pid < 0) Fail("fork");
     if (pid == 0) Become(rank, port, parent, pipes);
+    setpgid(pid, pid);  // as the rank does itself: a signal may come before it gets there
     ranks_[rank].pid = pid;
     for (int i = 0; i < 2; ++i) {
       close(pipes[i][1]);
@@ -114,6 +126,7 @@ class Launcher {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);  // the launcher died in between
     setpgid(0, 0);
+    sigaction(SIGPIPE, &old_pipe_, nullptr);
     sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
     dup2(pipes[0][1], STDOUT_FILENO);
     dup2(pipes[1][1], STDERR_FILENO);
@@ -167,17 +180,18 @@ class Launcher {
         owners.emplace_back(rank, &stream);
       }
     }
-    poll(files.data(), files.size(), Patience());
+    const int ready = poll(files.data(), files.size(), Patience());
     for (std::size_t i = 1; i < files.size(); ++i)
       if (files[i].revents != 0) Forward(owners[i].first, *owners[i].second);
     ReadSignals();
     if (stopping_ && Clock::now() >= kill_at_) Signal(SIGKILL);
-    // What a rank leaves behind may hold its pipes open for ever; its words are of no more
-    // interest.
-    if (!Running() && stopping_ && Clock::now() >= kill_at_) CloseStreams();
+    // What a rank leaves behind may hold its pipes open for ever. What the rank said is read; what
+    // they say is of no more interest.
+    if (ready == 0 && !Running()) CloseStreams();
   }
 
   int Patience() const {
+    if (!Running()) return 0;
     if (!stopping_) return -1;
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(kill_at_ - Clock::now()).count();
@@ -189,16 +203,24 @@ class Launcher {
     const ssize_t count = read(stream.pipe, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) return;
     if (count > 0) stream.line.append(buffer.data(), static_cast<std::size_t>(count));
-    const bool ended = count <= 0;
     std::string text;
     std::size_t begin = 0;
     for (std::size_t end; (end = stream.line.find('\n', begin)) != std::string::npos;
          begin = end + 1)
       text += Prefix(rank) + stream.line.substr(begin, end - begin) + "\n";
     stream.line.erase(0, begin);
-    if (ended && !stream.line.empty()) text += Prefix(rank) + stream.line + "\n";
     WriteAll(stream.out, text);
-    if (!ended) return;
+    if (stream.line.size() >= kLongestLine) EndLine(rank, stream);
+    if (count <= 0) Close(rank, stream);
+  }
+
+  void EndLine(int rank, Stream& stream) const {
+    if (!stream.line.empty()) WriteAll(stream.out, Prefix(rank) + stream.line + "\n");
+    stream.line.clear();
+  }
+
+  void Close(int rank, Stream& stream) const {
+    EndLine(rank, stream);
     close(stream.pipe);
     stream.pipe = -1;
   }
@@ -208,20 +230,22 @@ class Launcher {
   }
 
   void CloseStreams() {
-    for (Rank& rank : ranks_) {
-      for (Stream& stream : rank.streams) {
-        if (stream.pipe >= 0) close(stream.pipe);
-        stream.pipe = -1;
-      }
-    }
+    for (int rank = 0; rank < options_.ranks; ++rank)
+      for (Stream& stream : ranks_[rank].streams)
+        if (stream.pipe >= 0) Close(rank, stream);
   }
 
   void ReadSignals() {
     signalfd_siginfo info;
     while (read(signals_, &info, sizeof info) == sizeof info) {
-      if (info.ssi_signo == SIGCHLD) continue;
-      if (code_ == 0) code_ = 128 + static_cast<int>(info.ssi_signo);
-      Signal(static_cast<int>(info.ssi_signo));
+      const int signal = static_cast<int>(info.ssi_signo);
+      if (signal == SIGCHLD) continue;
+      if (signal == SIGUSR1 || signal == SIGUSR2) {
+        Tell(signal);
+        continue;
+      }
+      if (code_ == 0) code_ = 128 + signal;
+      Signal(signal);
       StopSoon();
     }
     for (int rank = 0; rank < options_.ranks; ++rank) {
@@ -250,6 +274,12 @@ class Launcher {
       if (rank.pid > 0) kill(-rank.pid, signal);
   }
 
+  // To the ranks alone: what they started need not know the signal and would end.
+  void Tell(int signal) {
+    for (const Rank& rank : ranks_)
+      if (rank.pid > 0) kill(rank.pid, signal);
+  }
+
   void StopSoon() {
     if (stopping_) return;
     stopping_ = true;
@@ -259,6 +289,7 @@ class Launcher {
   const LaunchOptions& options_;
   std::vector<Rank> ranks_;
   sigset_t old_mask_{};
+  struct sigaction old_pipe_ {};
   int signals_ = -1;
   int code_ = 0;
   bool stopping_ = false;

@@ -3,8 +3,9 @@
 // stops the others.
 //
 // Ranks run in process groups of their own and die with the launcher, however it ends. One launch
-// at a time per process: it takes SIGINT, SIGTERM and SIGCHLD over while it runs. Throws InputError
-// for options out of range and std::system_error when the system refuses pipes or processes.
+// at a time per process: it takes SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE and
+// SIGCHLD over while it runs. Throws InputError for options out of range and std::system_error when
+// the system refuses pipes or processes.
 #pragma once
 
 #include <functional>
@@ -30,7 +31,8 @@ struct LaunchOptions {
 };
 
 // Returns 0 when all ranks did, else the exit code of the first one that failed, 128 + its signal
-// if a signal ended it. A launcher that was asked to end by a signal returns 128 + that signal.
+// if a signal ended it. A launcher that was asked to end by a signal returns 128 + that signal;
+// SIGUSR1 and SIGUSR2 are only passed on.
 int Launch(const LaunchOptions& options);
 
 }  // namespace dynamix

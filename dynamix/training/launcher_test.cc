@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -92,6 +93,60 @@ TEST_F(LauncherTest, SignalsReachTheRanks) {
   waitpid(pid, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), 128 + SIGTERM);
   EXPECT_EQ(Read("got"), "term\n");
+}
+
+TEST_F(LauncherTest, AWordToTheRanksIsPassedOnAndEndsNobody) {
+  const std::string out = (folder_ / "got").string();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    _exit(Launch(Shell(2, "trap 'echo usr1 > " + out + "$RANK' USR1; touch " + out +
+                              ".ready$RANK; while [ ! -e " + out + "0 -o ! -e " + out +
+                              "1 ]; do sleep 0.01; done")));
+  }
+  while (!fs::exists(out + ".ready0") || !fs::exists(out + ".ready1")) usleep(1000);
+  kill(pid, SIGUSR1);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(Read("got1"), "usr1\n");
+}
+
+TEST_F(LauncherTest, RanksGoOnWhenNobodyReadsTheirOutput) {
+  const std::string out = (folder_ / "got").string();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    int ends[2];
+    if (pipe(ends) != 0) _exit(99);
+    close(ends[0]);
+    dup2(ends[1], STDOUT_FILENO);
+    _exit(Launch(Shell(
+        1, "trap 'echo pipe; exit 3' PIPE; echo words; echo more words; echo done > " + out)));
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(Read("got"), "done\n");
+}
+
+TEST_F(LauncherTest, WhatARankLeavesBehindHoldsNobodyUp) {
+  const std::string out = (folder_ / "left").string();
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(
+      Launch(Shell(1, "setsid sh -c 'echo $$ > " + out + "; exec sleep 1000' & while [ ! -s " +
+                          out + " ]; do sleep 0.01; done; printf last")),
+      0);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "[0] last\n");
+  EXPECT_EQ(kill(std::stoi(Read("left")), SIGKILL), 0);
+}
+
+TEST_F(LauncherTest, LinesWithoutAnEndArePassedOnInPieces) {
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(Launch(Shell(1, "head -c 1000000 /dev/zero | tr '\\0' x")), 0);
+  const std::string out = testing::internal::GetCapturedStdout();
+  EXPECT_EQ(std::count(out.begin(), out.end(), 'x'), 1000000);
+  EXPECT_GT(std::count(out.begin(), out.end(), '\n'), 5);
 }
 
 TEST_F(LauncherTest, ProgramsThatDoNotExistAreNamed) {
