@@ -160,6 +160,14 @@ bool HasCheckpoint(const fs::path& folder) {
   return fs::exists(folder / kNewest) || fs::exists(folder / kBefore);
 }
 
+Status RemoveCheckpoints(const fs::path& folder) {
+  std::error_code error;
+  for (const char* name : {kBefore, kNewest})
+    if (fs::exists(folder / name) && !fs::remove(folder / name, error))
+      return Error{"cannot remove " + (folder / name).string() + ": " + error.message()};
+  return Nothing{};
+}
+
 Status SaveCheckpoint(const fs::path& folder, const Checkpoint& checkpoint) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -180,7 +188,10 @@ Result<Checkpoint> LoadCheckpoint(const fs::path& folder) {
   Result<Checkpoint> newest = Decode(folder / kNewest);
   if (newest || !fs::exists(folder / kBefore)) return newest;
   Result<Checkpoint> before = Decode(folder / kBefore);
-  return before ? std::move(before) : std::move(newest);
+  if (!before) return newest;
+  Checkpoint checkpoint = std::move(before).value();
+  checkpoint.refused = newest.error();
+  return checkpoint;
 }
 
 }  // namespace dynamix

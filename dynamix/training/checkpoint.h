@@ -22,10 +22,14 @@ struct Checkpoint {
   double time_to_target_s = 0;  // 0: not reached yet
   WorkerState worker;
   std::string advisor;  // Advisor::Save
+  // Set by LoadCheckpoint: why the newest file was refused and the one before taken; not in a file.
+  std::string refused;
 };
 
 Status SaveCheckpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint);
 Result<Checkpoint> LoadCheckpoint(const std::filesystem::path& folder);
 bool HasCheckpoint(const std::filesystem::path& folder);
+// Of a run that is replaced: a new one must never be resumed from them.
+Status RemoveCheckpoints(const std::filesystem::path& folder);
 
 }  // namespace dynamix

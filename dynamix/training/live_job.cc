@@ -1,6 +1,7 @@
 #include "dynamix/training/live_job.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "dynamix/core/input_error.h"
 
@@ -27,26 +28,54 @@ LiveJob::LiveJob(WorkerGroup& group, Worker& worker, Classifier& classifier, Adv
 }
 
 Status LiveJob::Start() {
-  if (options_.resume && HasCheckpoint(options_.folder)) {
-    const Result<Checkpoint> loaded = LoadCheckpoint(options_.folder);
-    if (!loaded) return Error{loaded.error()};
-    const Checkpoint& checkpoint = loaded.value();
-    const int ranks = static_cast<int>(checkpoint.worker.batches.size());
-    if (ranks != group_.size())
-      throw InputError::OutOfRange(
-          "number of ranks", group_.size(),
-          std::to_string(ranks) + ", as the checkpoint in " + options_.folder.string() + " has");
-    if (checkpoint.job != options_.name)
-      throw InputError("the checkpoint in " + options_.folder.string() + " is of `" +
-                       checkpoint.job + "`, this job is `" + options_.name + "`");
-    worker_.Restore(checkpoint.worker);
-    if (advisor_ != nullptr)
-      if (Status done = advisor_->Restore(checkpoint.advisor); !done) return done;
-    state_.seconds = checkpoint.seconds;
-    state_.reached = checkpoint.time_to_target_s > 0;
-    state_.time_to_target_s = checkpoint.time_to_target_s;
+  if (options_.resume) {
+    if (Status done = Resume(); !done) return done;
+  } else if (group_.rank() == 0 && !options_.folder.empty()) {
+    if (Status done = RemoveCheckpoints(options_.folder); !done) return done;
   }
   return Evaluate();
+}
+
+Result<Checkpoint> LiveJob::Load() const {
+  Result<Checkpoint> loaded = LoadCheckpoint(options_.folder);
+  if (!loaded) return loaded;
+  const int ranks = static_cast<int>(loaded.value().worker.batches.size());
+  if (ranks != group_.size())
+    throw InputError::OutOfRange(
+        "number of ranks", group_.size(),
+        std::to_string(ranks) + ", as the checkpoint in " + options_.folder.string() + " has");
+  if (loaded.value().job != options_.name)
+    throw InputError("the checkpoint in " + options_.folder.string() + " is of `" +
+                     loaded.value().job + "`, this job is `" + options_.name + "`");
+  return loaded;
+}
+
+Status LiveJob::Resume() {
+  std::optional<Checkpoint> checkpoint;
+  if (HasCheckpoint(options_.folder)) {
+    Result<Checkpoint> loaded = Load();
+    if (!loaded) return Error{loaded.error()};
+    checkpoint = std::move(loaded).value();
+  }
+  // A rank that sees another folder would train something else.
+  const double own = checkpoint ? static_cast<double>(checkpoint->worker.cursor) : -1;
+  std::vector<double> all(group_.size());
+  if (Status done = group_.AllGather({&own, 1}, all); !done) return done;
+  for (int rank = 0; rank < group_.size(); ++rank)
+    if (all[rank] != own)
+      return Error{"rank " + std::to_string(rank) + " found another checkpoint in " +
+                   options_.folder.string() + " than rank " + std::to_string(group_.rank()) +
+                   ", or none: all ranks need the same folder"};
+  if (!checkpoint) return Nothing{};
+  worker_.Restore(checkpoint->worker);
+  if (advisor_ != nullptr)
+    if (Status done = advisor_->Restore(checkpoint->advisor); !done) return done;
+  state_.seconds = checkpoint->seconds;
+  state_.reached = checkpoint->time_to_target_s > 0;
+  state_.time_to_target_s = checkpoint->time_to_target_s;
+  if (!checkpoint->refused.empty())
+    state_.warning = checkpoint->refused + "; the one before is used";
+  return Nothing{};
 }
 
 bool LiveJob::AtEnd() const {
@@ -64,7 +93,7 @@ Status LiveJob::Run(const std::function<bool()>& stop, const std::function<void(
     state_.samples = static_cast<double>(worker_.samples_seen());
     if (worker_.stopping()) {
       state_.stopped = true;
-      return Save();
+      return Save(/*last=*/true);
     }
     if (!worker_.window_ended()) {
       ended = state_.samples >= options_.planned_samples;
@@ -74,12 +103,12 @@ Status LiveJob::Run(const std::function<bool()>& stop, const std::function<void(
     if (worker_.windows() % options_.evaluate_windows == 0)
       if (Status done = Evaluate(); !done) return done;
     if (worker_.windows() % options_.checkpoint_windows == 0)
-      if (Status done = Save(); !done) return done;
+      if (Status done = Save(/*last=*/false); !done) return done;
     if (on_window) on_window();
     ended = AtEnd();
   }
   if (Status done = Evaluate(); !done) return done;
-  return Save();
+  return Save(/*last=*/true);
 }
 
 // Ranks measure their own time; those that end a job by it must end in the same iteration.
@@ -110,7 +139,7 @@ Status LiveJob::Evaluate() {
   return Nothing{};
 }
 
-Status LiveJob::Save() {
+Status LiveJob::Save(bool last) {
   if (options_.folder.empty()) return Nothing{};
   Result<WorkerState> saved = worker_.Save();
   if (!saved) return Error{saved.error()};
@@ -121,7 +150,11 @@ Status LiveJob::Save() {
   checkpoint.time_to_target_s = state_.reached ? state_.time_to_target_s : 0;
   checkpoint.worker = std::move(saved).value();
   if (advisor_ != nullptr) checkpoint.advisor = advisor_->Save();
-  return SaveCheckpoint(options_.folder, checkpoint);
+  Status written = SaveCheckpoint(options_.folder, checkpoint);
+  if (written || last) return written;
+  // Hours of training matter more, and the next one may succeed.
+  state_.warning = written.error() + "; training goes on";
+  return Nothing{};
 }
 
 }  // namespace dynamix

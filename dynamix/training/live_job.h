@@ -1,9 +1,10 @@
 // A live job on one rank: iterations until the planned samples are seen, with held-out evaluation,
 // checkpoints, and a clock that counts training only.
 //
-// Every rank calls RunLiveJob with the same options. Rank 0 writes checkpoints; all ranks read
-// them, so the folder is one that all can see. An Error says that the ranks are lost or that
-// training diverged; the last checkpoint is whole.
+// Every rank has one with the same options. Rank 0 writes checkpoints; all ranks read them, so the
+// folder is one that all can see. A job that does not resume replaces what is there. An Error says
+// that the ranks are lost, that training diverged or that the last checkpoint could not be written;
+// the one before is whole. A checkpoint on the way that cannot be written stops nobody.
 #pragma once
 
 #include <filesystem>
@@ -40,6 +41,7 @@ struct LiveJobState {
   bool reached = false;
   double time_to_target_s = 0;  // when reached
   bool stopped = false;         // by request, saved and resumable
+  std::string warning;          // what went wrong with a checkpoint without ending the job
 };
 
 class LiveJob {
@@ -59,9 +61,13 @@ class LiveJob {
   const Worker& worker() const { return worker_; }
 
  private:
+  Status Resume();
+  // Throws InputError when the checkpoint is of another job.
+  Result<Checkpoint> Load() const;
   Status Evaluate();
   Status AgreeOnTime();
-  Status Save();
+  // `last`: nothing comes after it, so failing to write is an Error.
+  Status Save(bool last);
   bool AtEnd() const;
 
   WorkerGroup& group_;

@@ -130,6 +130,61 @@ TEST_F(LiveJobTest, ACheckpointOfAnotherJobIsRefused) {
   EXPECT_THROW((void)LiveJob(alone, *worker, classifier, nullptr, live).Start(), InputError);
 }
 
+TEST_F(LiveJobTest, ANewRunIsNeverResumedFromTheOneItReplaces) {
+  Run(false);
+  ASSERT_TRUE(HasCheckpoint(folder_));
+  WorkerGroup alone;
+  Classifier classifier(job_.model, BatchReader(job_.data, {}, 1), 1);
+  WorkerOptions options = job_.options;
+  options.start_batch = 8;
+  const auto worker = std::move(Worker::Start(alone, TrainableOf(classifier), options)).value();
+  ASSERT_TRUE(LiveJob(alone, *worker, classifier, nullptr, options_).Start().ok());
+  EXPECT_FALSE(HasCheckpoint(folder_));
+}
+
+// As when the ranks' machines share no storage.
+TEST_F(LiveJobTest, RanksThatSeeDifferentCheckpointsAreRefused) {
+  Run(false, 7);
+  const auto groups = WorkerGroup::ConnectThreads(2, {.timeout_s = 20});
+  std::vector<std::string> errors(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      Classifier classifier(job_.model, BatchReader(job_.data, {}, 1), 1);
+      WorkerOptions options = job_.options;
+      options.start_batch = 8;
+      const auto worker =
+          std::move(Worker::Start(*groups[rank], TrainableOf(classifier), options)).value();
+      LiveJobOptions live = options_;
+      live.resume = true;
+      if (rank == 1) live.folder = folder_ / "elsewhere";
+      const Status started = LiveJob(*groups[rank], *worker, classifier, nullptr, live).Start();
+      if (!started) errors[rank] = started.error();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& error : errors)
+    EXPECT_THAT(error, testing::HasSubstr("all ranks need the same folder"));
+}
+
+TEST_F(LiveJobTest, ACheckpointThatCannotBeWrittenStopsNobodyBeforeTheEnd) {
+  std::ofstream(folder_.string()) << "a file where the folder should be";
+  WorkerGroup alone;
+  Classifier classifier(job_.model, BatchReader(job_.data, {}, 1), 1);
+  WorkerOptions options = job_.options;
+  options.start_batch = 16;
+  const auto worker = std::move(Worker::Start(alone, TrainableOf(classifier), options)).value();
+  LiveJobOptions live = options_;
+  live.folder = folder_ / "run";
+  LiveJob job(alone, *worker, classifier, nullptr, live);
+  ASSERT_TRUE(job.Start().ok());
+  const Status done = job.Run([] { return false; });
+  EXPECT_GE(job.state().samples, 3000);
+  EXPECT_THAT(job.state().warning, testing::HasSubstr("cannot write"));
+  ASSERT_FALSE(done.ok());
+  EXPECT_THAT(done.error(), testing::HasSubstr("cannot write"));
+}
+
 class CheckpointTest : public LiveJobTest {};
 
 TEST_F(CheckpointTest, RoundTripsExactly) {
@@ -162,8 +217,10 @@ TEST_F(CheckpointTest, ADamagedFileFallsBackToTheOneBefore) {
   checkpoint.job = "second";
   ASSERT_TRUE(SaveCheckpoint(folder_, checkpoint).ok());
   EXPECT_EQ(LoadCheckpoint(folder_).value().job, "second");
+  EXPECT_EQ(LoadCheckpoint(folder_).value().refused, "");
   std::fstream(folder_ / "checkpoint.bin", std::ios::in | std::ios::out).seekp(20).put('!');
   EXPECT_EQ(LoadCheckpoint(folder_).value().job, "first");
+  EXPECT_THAT(LoadCheckpoint(folder_).value().refused, testing::HasSubstr("checksum"));
   std::ofstream(folder_ / "checkpoint.before.bin") << "DYNAMIX1";
   const auto refused = LoadCheckpoint(folder_);
   ASSERT_FALSE(refused.ok());
