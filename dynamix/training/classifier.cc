@@ -4,6 +4,8 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <new>
+#include <string_view>
 
 namespace dynamix {
 namespace {
@@ -40,20 +42,34 @@ at::Tensor Classifier::Forward(std::span<const Sample> samples, PassSums& sums) 
   return at::cross_entropy_loss(scores, labels, {}, at::Reduction::Sum);
 }
 
+PassSums Classifier::EvaluatePass(int first, int count) {
+  const at::Tensor images = EmptyImages(reader_.data().shape, count);
+  const at::Tensor labels = at::empty({count}, at::kLong);
+  reader_.ReadHeldOut(first, count, images.data_ptr<float>(), labels.data_ptr<std::int64_t>());
+  const at::Tensor scores = model_.forward(images);
+  PassSums sums;
+  sums.samples = count;
+  sums.correct = CountCorrect(scores, labels);
+  sums.loss = at::cross_entropy_loss(scores, labels, {}, at::Reduction::Sum).item<double>();
+  return sums;
+}
+
 PassSums Classifier::Evaluate(int first, int count, int pass) {
   const torch::NoGradGuard no_grad;
   model_.module->eval();
   PassSums sums;
-  for (int done = 0; done < count; done += pass) {
+  for (int done = 0; done < count;) {
     const int size = std::min(pass, count - done);
-    const at::Tensor images = EmptyImages(reader_.data().shape, size);
-    const at::Tensor labels = at::empty({size}, at::kLong);
-    reader_.ReadHeldOut(first + done, size, images.data_ptr<float>(),
-                        labels.data_ptr<std::int64_t>());
-    const at::Tensor scores = model_.forward(images);
-    sums.samples += size;
-    sums.correct += CountCorrect(scores, labels);
-    sums.loss += at::cross_entropy_loss(scores, labels, {}, at::Reduction::Sum).item<double>();
+    try {
+      const PassSums more = EvaluatePass(first + done, size);
+      sums.samples += more.samples;
+      sums.correct += more.correct;
+      sums.loss += more.loss;
+      done += size;
+    } catch (const std::exception& error) {
+      if (!IsOutOfMemory(error) || size == 1) throw;
+      pass = size / 2;
+    }
   }
   model_.module->train();
   return sums;
@@ -65,6 +81,13 @@ std::vector<at::Tensor> Classifier::buffers() const {
   std::vector<at::Tensor> all = model_.module->buffers();
   std::erase_if(all, [](const at::Tensor& buffer) { return buffer.scalar_type() != at::kFloat; });
   return all;
+}
+
+bool IsOutOfMemory(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error)) return true;
+  const std::string_view text = error.what();
+  return text.find("can't allocate memory") != std::string_view::npos ||
+         text.find("out of memory") != std::string_view::npos;
 }
 
 void SetThreads(int threads) {

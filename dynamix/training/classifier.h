@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <vector>
 
@@ -28,7 +29,8 @@ class Classifier {
   // loss, which costs a read-back: add loss.item() after backward.
   at::Tensor Forward(std::span<const Sample> samples, PassSums& sums);
 
-  // Held-out images first .. first + count - 1, in passes of at most `pass` images.
+  // Held-out images first .. first + count - 1, in passes of at most `pass` images; in smaller ones
+  // when memory is short.
   PassSums Evaluate(int first, int count, int pass = 250);
 
   Model& model() { return model_; }
@@ -39,9 +41,14 @@ class Classifier {
   std::vector<at::Tensor> buffers() const;
 
  private:
+  PassSums EvaluatePass(int first, int count);
+
   BatchReader reader_;
   Model model_;
 };
+
+// Whether libtorch, or the allocator below it, threw this for want of memory.
+bool IsOutOfMemory(const std::exception& error);
 
 // Loads `threads` into libtorch and the BLAS behind it. Call once, before any other call here; one
 // thread is right when several ranks share a machine, and makes runs repeatable to the bit.

@@ -1,7 +1,10 @@
 #include "dynamix/training/model.h"
 
+#include <ATen/core/Tensor.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <new>
 
 #include "dynamix/core/input_error.h"
 #include "dynamix/training/classifier.h"
@@ -41,6 +44,19 @@ TEST(ModelTest, EveryModelTrainsOnEveryShape) {
                 name.starts_with("vgg") || name.starts_with("resnet"));
     }
   }
+}
+
+TEST(ClassifierTest, EvaluationTakesSmallerPassesWhenMemoryIsShort) {
+  Classifier classifier({.name = "mlp", .width = 0.1}, BatchReader(SampleDataset(), {}, 1), 1);
+  const PassSums enough = classifier.Evaluate(0, 50);
+  classifier.model().forward = [forward = classifier.model().forward](const at::Tensor& images) {
+    if (images.size(0) > 7) throw std::bad_alloc();
+    return forward(images);
+  };
+  const PassSums short_of_memory = classifier.Evaluate(0, 50);
+  EXPECT_EQ(short_of_memory.samples, 50);
+  EXPECT_EQ(short_of_memory.correct, enough.correct);
+  EXPECT_NEAR(short_of_memory.loss, enough.loss, 1e-3);
 }
 
 TEST(ModelTest, WeightsDependOnTheSeedAlone) {

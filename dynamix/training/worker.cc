@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 #include <thread>
 #include <utility>
 
@@ -27,13 +26,6 @@ enum Tail : int {
 
 double Milliseconds(Clock::duration time) {
   return std::chrono::duration<double, std::milli>(time).count();
-}
-
-bool IsOutOfMemory(const std::exception& error) {
-  if (dynamic_cast<const std::bad_alloc*>(&error)) return true;
-  const std::string_view text = error.what();
-  return text.find("can't allocate memory") != std::string_view::npos ||
-         text.find("out of memory") != std::string_view::npos;
 }
 
 const WorkerOptions& Validated(const WorkerOptions& options) {
@@ -167,6 +159,8 @@ void Worker::RunPasses(const std::vector<Sample>& samples) {
     }
     loss.backward();
   }
+  if (!(sums_.samples > 0))
+    throw InputError("Trainable::forward counted no samples: it must add them to its PassSums");
   if (!overlap) exchange_.ExchangeNow(on_ready);
   proven_batch_ = std::max(proven_batch_, static_cast<int>(largest));
 }

@@ -71,10 +71,14 @@ TEST_P(WorkerTest, AccumulationDoesNotChangeTheUpdate) {
   EXPECT_LT(LargestDifference(whole, Train(job_, 20)), kTolerance);
 }
 
-TEST_P(WorkerTest, SmallBucketsDoNotChangeTheUpdate) {
-  job_.model = {.name = "lenet", .width = 0.5};
-  job_.data = SampleDataset(100, 10, {1, 16, 16});
+TEST_P(WorkerTest, SeveralBucketsDoNotChangeTheUpdate) {
+  job_.model.width = 8;
+  // Adam steps by the rate where a gradient is next to zero, whatever its last bits are.
+  job_.options.optimizer.learning_rate = 0.001;
   job_.start_batches = {3, 4};
+  RunRanks(job_, [](Worker& worker, WorkerGroup&, Advisor*) {
+    ASSERT_GE(worker.parameters().buckets().size(), 2u);
+  });
   const std::vector<float> many = Train(job_, 5);
   job_.start_batches = {7};
   EXPECT_LT(LargestDifference(many, Train(job_, 5)), kTolerance);
@@ -303,6 +307,18 @@ TEST_P(WorkerTest, ALostPeerIsAnErrorNotAHang) {
   const_cast<std::unique_ptr<WorkerGroup>&>(groups[1]).reset();
   threads[0].join();
   EXPECT_THAT(errors[0], testing::HasSubstr("rank 0 of 2 lost the others"));
+}
+
+TEST(WorkerOptionsTest, AForwardThatCountsNoSamplesIsBadInput) {
+  WorkerGroup alone;
+  Classifier classifier({.name = "mlp", .width = 0.1}, BatchReader(SampleDataset(), {}, 1), 1);
+  Trainable trainable = TrainableOf(classifier);
+  trainable.forward = [&classifier](std::span<const Sample> samples, PassSums&) {
+    PassSums lost;
+    return classifier.Forward(samples, lost);
+  };
+  const auto worker = std::move(Worker::Start(alone, trainable, {})).value();
+  EXPECT_THROW((void)worker->Iterate(), InputError);
 }
 
 TEST(WorkerOptionsTest, AreValidatedAtTheDoor) {
