@@ -36,6 +36,23 @@ void Override(const TrainFlags& flags, Workload& workload, Scenario& scenario) {
   workload.optimizer.rule = *rule;
 }
 
+RankPlace OwnPlace() {
+  return ReadRankPlace([](const char* name) { return std::getenv(name); });
+}
+
+// Who started this rank knows how many there are; who started none of it asks with --workers.
+int Workers(const TrainFlags& flags, const Scenario& scenario) {
+  if (flags.backend == "live") {
+    const RankPlace place = OwnPlace();
+    if (place.size > 1 && flags.workers > 0 && flags.workers != place.size)
+      throw InputError::OutOfRange("--workers", flags.workers,
+                                   std::to_string(place.size) + ", the ranks that were started");
+    if (place.size > 1 || (place.given && flags.workers == 0 && flags.cluster.empty()))
+      return place.size;
+  }
+  return flags.workers > 0 ? flags.workers : scenario.workers;
+}
+
 }  // namespace
 
 TrainJob MakeJob(const TrainFlags& flags) {
@@ -44,9 +61,7 @@ TrainJob MakeJob(const TrainFlags& flags) {
   job.scenario = LoadScenario(FindData("--cluster", cluster, "scenarios", ".toml"));
   job.workload = LoadWorkload(FindData("--workload", flags.workload, "workloads", ".toml"));
   job.policy = FindPolicy(flags.policy);
-  const RankPlace place = ReadRankPlace([](const char* name) { return std::getenv(name); });
-  job.workers = flags.workers > 0 ? flags.workers : job.scenario.workers;
-  if (flags.backend == "live" && place.size > 1) job.workers = place.size;
+  job.workers = Workers(flags, job.scenario);
   job.workload = job.workload.OnWorkers(job.workers);
   Override(flags, job.workload, job.scenario);
   job.scenario.Validate();
@@ -120,11 +135,13 @@ void RunSimulated(const TrainFlags& flags, const TrainJob& job) {
 }
 
 void Train(const TrainFlags& flags) {
+  if (flags.resume && (flags.backend != "live" || flags.no_record))
+    throw InputError(
+        "--resume is for --backend live with a run folder: others leave no checkpoint");
   const TrainJob job = MakeJob(flags);
   if (flags.backend == "sim") return RunSimulated(flags, job);
   if (flags.backend == "virtual") return RunVirtual(flags, job);
-  const RankPlace place = ReadRankPlace([](const char* name) { return std::getenv(name); });
-  if (place.size == 1 && job.workers > 1) return LaunchRanks(flags, job);
+  if (OwnPlace().size == 1 && job.workers > 1) return LaunchRanks(flags, job);
   RunLiveRank(flags, job);
 }
 

@@ -24,6 +24,7 @@ int ReadNumber(const Variables& variables, const char* name, int low, int high) 
 
 void ReadCounts(const Variables& variables, const char* rank, const char* size, const char* local,
                 RankPlace& place) {
+  place.given = true;
   place.size = ReadNumber(variables, size, 1, 1 << 20);
   place.rank = ReadNumber(variables, rank, 0, place.size - 1);
   place.local_rank = variables(local) ? ReadNumber(variables, local, 0, 1 << 20) : place.rank;

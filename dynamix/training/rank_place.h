@@ -16,6 +16,7 @@
 namespace dynamix {
 
 struct RankPlace {
+  bool given = false;  // by the environment; else one rank alone
   int rank = 0;
   int size = 1;
   int local_rank = 0;

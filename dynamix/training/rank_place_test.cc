@@ -21,6 +21,8 @@ TEST(RankPlaceTest, OneRankAloneWithoutVariables) {
   const RankPlace place = ReadRankPlace(Set({}));
   EXPECT_EQ(place.rank, 0);
   EXPECT_EQ(place.size, 1);
+  EXPECT_FALSE(place.given);
+  EXPECT_TRUE(ReadRankPlace(Set({{"RANK", "0"}, {"WORLD_SIZE", "1"}})).given);
 }
 
 TEST(RankPlaceTest, ReadsTorchrun) {
