@@ -10,7 +10,9 @@ volatile std::sig_atomic_t g_interrupted = 0;
 
 void OnSignal(int signal) {
   g_interrupted = 1;
-  std::signal(signal, SIG_DFL);
+  // Whoever stops a job (Slurm, systemd) may ask every process, and the launcher then asks its
+  // ranks again: asking twice must not end them in the middle of saving.
+  if (signal == SIGINT) std::signal(signal, SIG_DFL);
 }
 
 volatile std::sig_atomic_t g_reload = 0;

@@ -11,7 +11,8 @@ class Interrupted : public std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
 
-// Catches the signals while it lives; a second one ends the program at once. One at a time.
+// Catches the signals while it lives; a second ctrl-C ends the program at once, a second SIGTERM
+// does not. One at a time.
 class InterruptFlag {
  public:
   InterruptFlag();

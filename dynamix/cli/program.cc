@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "dynamix/cli/interrupt.h"
 #include "dynamix/cli/version.h"
@@ -49,7 +50,9 @@ int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&)) {
     std::fprintf(stderr, "dynamix: a bug in dynamix itself: %s\n", error.what());
     return kOurBug;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "dynamix: %s\n", error.what());
+    // libtorch adds a stack trace of its own.
+    const std::string text = error.what();
+    std::fprintf(stderr, "dynamix: %s\n", text.substr(0, text.find("\nframe #")).c_str());
     return kFailed;
   }
 }

@@ -14,16 +14,18 @@ constexpr int kBarWidth = 24;
 
 }  // namespace
 
-Progress::Progress(std::string label, long total, bool quiet)
+Progress::Progress(std::string label, long total, bool quiet, long done)
     : label_(std::move(label)),
       total_(std::max(1L, total)),
+      done_(done),
+      begun_(done),
       quiet_(quiet),
       terminal_(isatty(STDERR_FILENO) != 0),
       start_(std::chrono::steady_clock::now()),
       drawn_(start_) {}
 
 Progress::~Progress() {
-  if (done_ > 0) Draw(true);
+  if (done_ > begun_) Draw(true);
 }
 
 void Progress::Advance(long steps, const std::string& note) {
@@ -41,7 +43,8 @@ void Progress::Draw(bool last) {
   const double share = std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_));
   const int filled = static_cast<int>(share * kBarWidth);
   const std::string bar = std::string(filled, '#') + std::string(kBarWidth - filled, '.');
-  const double left = share > 0 ? elapsed / share - elapsed : 0;
+  const double todo = static_cast<double>(std::max(0L, total_ - done_));
+  const double left = done_ > begun_ ? elapsed * todo / static_cast<double>(done_ - begun_) : 0;
   std::fprintf(stderr, "%s%s [%s] %ld/%ld  %.0f s, %.0f s left  %s%s", terminal_ ? "\r\033[K" : "",
                label_.c_str(), bar.c_str(), done_, total_, elapsed, left, note_.c_str(),
                terminal_ && !last ? "" : "\n");

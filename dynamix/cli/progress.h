@@ -11,7 +11,8 @@ namespace dynamix {
 class Progress {
  public:
   // `quiet`: draws nothing (--json, --quiet).
-  Progress(std::string label, long total, bool quiet);
+  // `done`: of the total, what was done before (a resumed job).
+  Progress(std::string label, long total, bool quiet, long done = 0);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -23,7 +24,7 @@ class Progress {
 
   std::mutex mutex_;
   std::string label_, note_;
-  long total_, done_ = 0;
+  long total_, done_, begun_;
   bool quiet_, terminal_;
   std::chrono::steady_clock::time_point start_, drawn_;
 };

@@ -81,6 +81,15 @@ def kill_a_rank(process, pids):
         pass
 
 
+def ask_everybody_twice(process, pids):
+    """As Slurm or systemd do: the launcher gets the signal and passes it on to ranks that had it already."""
+    for pid in [process.pid, *pids, *pids]:
+        try:
+            os.kill(pid, signal.SIGTERM)
+        except ProcessLookupError:
+            pass
+
+
 def expect_gone(pids):
     for pid in pids:
         assert not pathlib.Path(f"/proc/{pid}/cmdline").exists(), f"process {pid} is left"
@@ -112,8 +121,8 @@ def main():
         assert weights(work / "killed") == weights(work / "alone"), "kill -9 and resume: other weights"
         assert rounds(work / "killed") == 30
 
-        # SIGTERM to the launcher: all ranks save together.
-        code, errors = interrupted(program, work / "stopped", work, 5, lambda process, _: process.terminate())
+        # SIGTERM: all ranks save together.
+        code, errors = interrupted(program, work / "stopped", work, 5, ask_everybody_twice)
         assert code == 128 + signal.SIGTERM, (code, errors)
         assert "--resume" in errors, errors
         before = rounds(work / "stopped")
@@ -130,7 +139,22 @@ def main():
         assert refused.returncode == 2, refused
         assert f"number of ranks = {RANKS + 1} is not allowed: expected {RANKS}" in refused.stderr, refused
 
+        check_counts(program, work)
         check_evaluation(program, work)
+
+
+def check_counts(program, work):
+    """Who started the ranks knows how many there are, also when it is one."""
+    job = [program, "train", "--backend", "live", "--workload", str(work / "small.toml"), "--data", sys.argv[2],
+           "--no-record", "--json"]
+    place = {**os.environ, "RANK": "0", "WORLD_SIZE": "1"}
+    alone = subprocess.run(job, stdout=subprocess.PIPE, check=True, timeout=200, env=place)
+    assert json.loads(alone.stdout)["workers"] == 1, alone.stdout
+    for more, reason in ((["--workers", "3"], "--workers = 3 is not allowed: expected 2"),
+                         (["--resume"], "--resume is for --backend live with a run folder")):
+        refused = subprocess.run(job + more, stderr=subprocess.PIPE, text=True, timeout=200,
+                                 env={**place, "WORLD_SIZE": "2"})
+        assert refused.returncode == 2 and reason in refused.stderr, refused
 
 
 def check_evaluation(program, work):

@@ -1,4 +1,5 @@
 // dynamix train --backend live: starts its ranks, on a testbed when the job names a cluster.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -47,8 +48,11 @@ int LaunchPlainly(const TrainJob& job, LaunchOptions& launch) {
 }  // namespace
 
 void LaunchRanks(const TrainFlags& flags, const TrainJob& job) {
-  LaunchOptions launch{
-      .ranks = job.workers, .command = OwnCommand(), .prefix = false, .grace_s = 15};
+  // Ranks save after the iteration under way, which may take as long as a rank may be silent.
+  LaunchOptions launch{.ranks = job.workers,
+                       .command = OwnCommand(),
+                       .prefix = false,
+                       .grace_s = std::clamp(flags.timeout_s, 15.0, 3600.0)};
   const int code =
       flags.cluster.empty() ? LaunchPlainly(job, launch) : LaunchOnTestbed(flags, job, launch);
   // Only now: std::exit would leave testbed and cgroups standing.

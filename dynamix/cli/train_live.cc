@@ -1,6 +1,7 @@
 // dynamix train --backend live: one rank, wired from the rooms.
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -74,6 +75,7 @@ struct LiveRank {
   WorkerOptions Options(const TrainFlags& flags, const TrainJob& job);
   LiveJobOptions JobOptions(const TrainFlags& flags, const TrainJob& job) const;
   std::unique_ptr<Advisor> MakeAdvisor(const TrainFlags& flags, const TrainJob& job);
+  std::vector<int> Decided(const Round& round);
   void Record(const Round& round, const std::vector<int>& sizes);
   void Add(const Report& report);
   void Show(Progress& progress);
@@ -92,6 +94,8 @@ struct LiveRank {
   std::vector<int> previous;
   RunFigures figures;
   double shown_samples = 0, shown_seconds = 0;
+  std::string told;     // of the job's warnings
+  int micro_batch = 0;  // last seen
   // Of all workers, since this process started.
   double waited_ms = 0, worked_ms = 0, computed_ms = 0, expected_ms = 0;
   double overhead_s = 0;  // rank 0
@@ -119,6 +123,9 @@ LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
   live =
       std::make_unique<LiveJob>(*group, *worker, classifier, advisor.get(), JobOptions(flags, job));
   OrThrow(live->Start());
+  shown_samples = live->state().samples;
+  shown_seconds = live->state().seconds;
+  micro_batch = worker->micro_batch();
   if (group->rank() == 0)
     folder = std::make_unique<RunFolder>(job.folder, job.config, worker->windows());
 }
@@ -132,7 +139,7 @@ std::unique_ptr<Advisor> LiveRank::MakeAdvisor(const TrainFlags& flags, const Tr
         *group, optimizer,
         [this](const Round& round) {
           const Stopwatch deciding(overhead_s);
-          return arbitrator.Step(round);
+          return Decided(round);
         },
         [this](const Round& round, const std::vector<int>& sizes) {
           const Stopwatch recording(overhead_s);
@@ -199,6 +206,18 @@ LiveJobOptions LiveRank::JobOptions(const TrainFlags& flags, const TrainJob& job
   return options;
 }
 
+// Advice is advice: a policy that fails costs the job its advice, not its training.
+std::vector<int> LiveRank::Decided(const Round& round) {
+  try {
+    return arbitrator.Step(round);
+  } catch (const std::exception& error) {
+    spdlog::warn("no advice for window {}, batches stay: {}", round.index, error.what());
+  }
+  std::vector<int> batches;
+  for (const RoundEntry& entry : round.entries) batches.push_back(entry.batch);
+  return batches;
+}
+
 void LiveRank::Record(const Round& round, const std::vector<int>& sizes) {
   const LiveJobState& state = live->state();
   Truth truth;
@@ -226,15 +245,28 @@ void LiveRank::Add(const Report& report) {
 void LiveRank::Show(Progress& progress) {
   const LiveJobState& state = live->state();
   const double samples = state.samples - shown_samples, seconds = state.seconds - shown_seconds;
+  const std::vector<int>& sizes = worker->batches();
   std::string batches;
-  for (const int batch : worker->batches())
-    batches += (batches.empty() ? "" : ",") + std::to_string(batch);
-  char note[128];
+  if (sizes.size() <= 8) {
+    for (const int batch : sizes) batches += (batches.empty() ? "" : ",") + std::to_string(batch);
+  } else {
+    const auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
+    batches = std::to_string(*least) + " to " + std::to_string(*most);
+  }
+  char note[160];
   std::snprintf(note, sizeof note, "accuracy %.4f  %.0f samples/s  batches %s", state.accuracy,
                 seconds > 0 ? samples / seconds : 0.0, batches.c_str());
   progress.Advance(static_cast<long>(samples), note);
   shown_samples = state.samples;
   shown_seconds = state.seconds;
+  if (worker->micro_batch() < micro_batch) {
+    micro_batch = worker->micro_batch();
+    spdlog::warn("rank {} ran out of memory: passes of at most {} samples from now on, batch {}",
+                 group->rank(), micro_batch, sizes[group->rank()]);
+  }
+  if (state.warning == told) return;
+  told = state.warning;
+  if (group->rank() == 0) spdlog::warn("{}", told);
 }
 
 nlohmann::json LiveRank::Summary(const TrainFlags& flags, const TrainJob& job) {
@@ -269,7 +301,7 @@ void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
   std::optional<JobClock> clock = first ? OpenJobClock() : std::nullopt;
   {
     Progress progress("train", static_cast<long>(job.workload.optimizer.planned_samples),
-                      flags.json || !first);
+                      flags.json || !first, static_cast<long>(rank.live->state().samples));
     rank.Show(progress);
     OrThrow(rank.live->Run(
         [&] {
@@ -281,6 +313,7 @@ void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
           // Of this rank only: the others' reports go elsewhere.
           if (!flags.advisor.address.empty()) rank.Add(rank.worker->report());
         }));
+    rank.Show(progress);
   }
   const LiveJobState& state = rank.live->state();
   if (state.stopped) {
