@@ -178,7 +178,7 @@ json Complete(const PlannedRun& run, const std::string& label, bool quiet,
     say("is there already");
     return ReadJson(summary);
   }
-  fs::remove(summary);
+  if (!same) fs::remove_all(run.folder);
   fs::create_directories(run.folder);
   const bool resume = same && HasCheckpoint(run.folder);
   if (!resume) WriteFile(run.folder / "run.json", run.identity.dump(2) + "\n");

@@ -121,6 +121,8 @@ RunFolder::RunFolder(fs::path folder, const std::string& config, std::int64_t ke
     : folder_(std::move(folder)) {
   if (folder_.empty()) return;
   fs::create_directories(folder_);
+  fs::remove(folder_ /
+             "summary.json");  // Finish writes it: a folder without is of an unfinished run
   Open(folder_ / "config.toml") << config;
   const std::string kept = keep > 0 ? FirstLines(folder_ / "rounds.jsonl", keep) : "";
   rounds_ = Open(folder_ / "rounds.jsonl");

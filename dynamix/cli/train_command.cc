@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "dynamix/cli/commands.h"
 #include "dynamix/cli/data_folder.h"
@@ -12,11 +13,13 @@
 #include "dynamix/cli/train_flags.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/simulator/task.h"
+#include "dynamix/training/checkpoint.h"
 #include "dynamix/training/classifier.h"
 #include "dynamix/training/rank_place.h"
 #include "dynamix/training/virtual_cluster.h"
 
 namespace dynamix {
+namespace fs = std::filesystem;
 namespace {
 
 void Override(const TrainFlags& flags, Workload& workload, Scenario& scenario) {
@@ -51,6 +54,14 @@ int Workers(const TrainFlags& flags, const Scenario& scenario) {
       return place.size;
   }
   return flags.workers > 0 ? flags.workers : scenario.workers;
+}
+
+// Starting anew replaces what the folder holds: fine for a finished run, a loss for another one.
+void RequireNothingUnfinished(const fs::path& folder) {
+  if (!HasCheckpoint(folder) || fs::exists(folder / "summary.json")) return;
+  throw InputError(folder.string() +
+                   " holds a run that is not finished: go on with it with --resume, name another "
+                   "--run, or remove the folder");
 }
 
 }  // namespace
@@ -139,6 +150,7 @@ void Train(const TrainFlags& flags) {
     throw InputError(
         "--resume is for --backend live with a run folder: others leave no checkpoint");
   const TrainJob job = MakeJob(flags);
+  if (!flags.resume && !job.folder.empty()) RequireNothingUnfinished(job.folder);
   if (flags.backend == "sim") return RunSimulated(flags, job);
   if (flags.backend == "virtual") return RunVirtual(flags, job);
   if (OwnPlace().size == 1 && job.workers > 1) return LaunchRanks(flags, job);

@@ -126,6 +126,8 @@ def main():
         assert code == 128 + signal.SIGTERM, (code, errors)
         assert "--resume" in errors, errors
         before = rounds(work / "stopped")
+        refused = subprocess.run(command(program, work / "stopped", work), stderr=subprocess.PIPE, text=True, timeout=200)
+        assert refused.returncode == 2 and "not finished: go on with it with --resume" in refused.stderr, refused
         resume(program, work / "stopped", work)
         assert 5 <= before < 30 and rounds(work / "stopped") == 30
         assert weights(work / "stopped") == weights(work / "alone"), "SIGTERM and resume: other weights"
