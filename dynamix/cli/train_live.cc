@@ -93,7 +93,7 @@ struct LiveRank {
   std::unique_ptr<RunFolder> folder;  // rank 0 only
   std::vector<int> previous;
   RunFigures figures;
-  double shown_samples = 0, shown_seconds = 0;
+  double shown_samples = 0, shown_seconds = 0, samples_per_s = 0;
   std::string told;     // of the job's warnings
   int micro_batch = 0;  // last seen
   // Of all workers, since this process started.
@@ -245,6 +245,7 @@ void LiveRank::Add(const Report& report) {
 void LiveRank::Show(Progress& progress) {
   const LiveJobState& state = live->state();
   const double samples = state.samples - shown_samples, seconds = state.seconds - shown_seconds;
+  if (seconds > 0) samples_per_s = samples / seconds;
   const std::vector<int>& sizes = worker->batches();
   std::string batches;
   if (sizes.size() <= 8) {
@@ -255,7 +256,7 @@ void LiveRank::Show(Progress& progress) {
   }
   char note[160];
   std::snprintf(note, sizeof note, "accuracy %.4f  %.0f samples/s  batches %s", state.accuracy,
-                seconds > 0 ? samples / seconds : 0.0, batches.c_str());
+                samples_per_s, batches.c_str());
   progress.Advance(static_cast<long>(samples), note);
   shown_samples = state.samples;
   shown_seconds = state.seconds;
