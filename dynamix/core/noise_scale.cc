@@ -1,5 +1,7 @@
 #include "dynamix/core/noise_scale.h"
 
+#include <algorithm>
+
 #include "dynamix/core/check.h"
 
 namespace dynamix {
@@ -31,6 +33,19 @@ GradientNoise EstimateNoise(std::span<const double> batches, std::span<const dou
     ++workers;
   }
   return EstimateNoise(weighted, squared_norm, global_batch, workers);
+}
+
+std::vector<int> GroupWorkers(std::span<const int> batches, int most) {
+  std::vector<int> present;
+  for (const int batch : batches) {
+    DYNAMIX_CHECK(batch >= 0, "a local batch is not negative");
+    if (batch > 0) present.push_back(batch);
+  }
+  DYNAMIX_CHECK(!present.empty(), "at least one worker is present");
+  const std::size_t count = std::min(present.size(), static_cast<std::size_t>(most));
+  std::vector<int> groups(count, 0);
+  for (std::size_t i = 0; i < present.size(); ++i) groups[i * count / present.size()] += present[i];
+  return groups;
 }
 
 void NoiseScale::Add(const GradientNoise& noise) {

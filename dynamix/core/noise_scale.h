@@ -12,6 +12,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "dynamix/core/report.h"
 
@@ -30,6 +31,10 @@ GradientNoise EstimateNoise(double weighted_squared_norms, double squared_norm, 
 // The same from each worker's batch and |g_i|^2. Workers with batch 0 are left out.
 GradientNoise EstimateNoise(std::span<const double> batches, std::span<const double> squared_norms,
                             double squared_norm);
+
+// Sample counts of at most `most` groups of consecutive workers that have samples, at least one:
+// fewer gradients to keep apart. A group is a larger worker, so the estimate stays unbiased.
+std::vector<int> GroupWorkers(std::span<const int> batches, int most);
 
 // Exponential averages of both parts, corrected for their start.
 class NoiseScale {

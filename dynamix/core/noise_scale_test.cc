@@ -90,5 +90,12 @@ TEST(NoiseScaleTest, IsZeroWhenAllWorkersAgree) {
   EXPECT_EQ(scale.value(), 0);
 }
 
+TEST(GroupWorkersTest, KeepsEverySampleInFewGroups) {
+  const std::vector<int> batches = {5, 0, 7, 1, 1, 2};
+  EXPECT_EQ(GroupWorkers(batches, 8), (std::vector<int>{5, 7, 1, 1, 2}));
+  EXPECT_EQ(GroupWorkers(batches, 2), (std::vector<int>{13, 3}));
+  EXPECT_EQ(GroupWorkers(batches, 1), (std::vector<int>{16}));
+}
+
 }  // namespace
 }  // namespace dynamix

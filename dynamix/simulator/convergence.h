@@ -24,6 +24,13 @@ struct OptimizerOptions {
   LearningRateRule rule = LearningRateRule::kNone;
   Schedule schedule = Schedule::kConstant;
   double planned_samples = 1e6;  // the schedule's length, > 0
+
+  // Of an iteration: base * schedule(samples seen / planned) * rule(global batch / base batch,
+  // noise scale).
+  double LearningRate(double global_batch, double samples_seen, double noise_scale) const {
+    return learning_rate * ScheduleFactor(schedule, samples_seen / planned_samples) *
+           LearningRateFactor(rule, global_batch, base_batch, noise_scale);
+  }
 };
 
 class Convergence {

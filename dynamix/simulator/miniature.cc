@@ -20,20 +20,6 @@ constexpr double kNoiseMemory = 0.95;  // per iteration
 
 enum Stream : std::uint64_t { kParameterStream = 101, kOrderStream };
 
-// Sample counts of at most `most` groups of consecutive present workers.
-std::vector<int> GroupWorkers(const std::vector<int>& batches, int most) {
-  std::vector<int> present;
-  for (const int batch : batches) {
-    DYNAMIX_CHECK(batch >= 0, "a local batch is not negative");
-    if (batch > 0) present.push_back(batch);
-  }
-  DYNAMIX_CHECK(!present.empty(), "at least one worker is present");
-  const std::size_t count = std::min(present.size(), static_cast<std::size_t>(most));
-  std::vector<int> groups(count, 0);
-  for (std::size_t i = 0; i < present.size(); ++i) groups[i * count / present.size()] += present[i];
-  return groups;
-}
-
 // A sample of the order: its row in the pool and its label in one word, so that reading it is one
 // access.
 std::vector<std::uint32_t> Encode(const MiniatureTask::Samples& samples) {
@@ -45,28 +31,7 @@ std::vector<std::uint32_t> Encode(const MiniatureTask::Samples& samples) {
   return words;
 }
 
-class Moments {
- public:
-  void Add(double value) {
-    ++count_;
-    const double delta = value - mean_;
-    mean_ += delta / count_;
-    squares_ += delta * (value - mean_);
-  }
-  double mean() const { return count_ > 0 ? mean_ : kMissing; }
-  double spread() const { return count_ > 1 ? std::sqrt(squares_ / count_) : kMissing; }
-
- private:
-  int count_ = 0;
-  double mean_ = 0, squares_ = 0;
-};
-
 }  // namespace
-
-struct Miniature::Window {
-  Moments loss, accuracy, gradient_norm;
-  double learning_rate = kMissing;
-};
 
 Miniature::Miniature(const MiniatureOptions& options, const MiniaturePools& pools)
     : options_(options),
@@ -91,28 +56,20 @@ TrainingReport Miniature::Run(const std::vector<int>& batches, int iterations) {
   int global_batch = 0;
   for (const int size : groups) global_batch += size;
   evaluated_ = false;
-  Window window;
+  WindowStatistics window;
   for (int i = 0; i < iterations; ++i) {
     if (!diverged_) Iterate(groups, global_batch, window);
     samples_seen_ += global_batch;
     ++iterations_;
   }
-  TrainingReport report;
-  report.progress =
-      std::min(1.0, static_cast<double>(samples_seen_) / options_.optimizer.planned_samples);
-  if (diverged_) return report;
-  report.loss = window.loss.mean();
-  report.accuracy = window.accuracy.mean();
-  report.accuracy_spread = window.accuracy.spread();
-  report.gradient_norm = window.gradient_norm.mean();
-  report.gradient_norm_spread = window.gradient_norm.spread();
+  const double progress = static_cast<double>(samples_seen_) / options_.optimizer.planned_samples;
+  if (diverged_) return WindowStatistics().Make(kMissing, progress);
   // One worker cannot tell noise from signal, and what it knew before it was alone grows old.
-  report.noise_scale = groups.size() > 1 ? noise_scale_.value() : kMissing;
-  report.learning_rate = window.learning_rate;
-  return report;
+  return window.Make(groups.size() > 1 ? noise_scale_.value() : kMissing, progress);
 }
 
-void Miniature::Iterate(const std::vector<int>& groups, int global_batch, Window& window) {
+void Miniature::Iterate(const std::vector<int>& groups, int global_batch,
+                        WindowStatistics& window) {
   network_.SetParameters(parameters_);
   std::fill(gradient_.begin(), gradient_.end(), 0.0f);
   const int size = network_.parameter_count();
@@ -140,11 +97,10 @@ void Miniature::Iterate(const std::vector<int>& groups, int global_batch, Window
     noise_scale_.Add(EstimateNoise(weighted_squared_norms, squared_norm, batch,
                                    static_cast<int>(groups.size())));
   }
-  window.learning_rate = LearningRate(global_batch);
-  Step(1 / batch, window.learning_rate);
-  window.loss.Add(sum.loss / batch);
-  window.accuracy.Add(sum.correct / batch);
-  window.gradient_norm.Add(std::sqrt(squared_norm));
+  const double rate = options_.optimizer.LearningRate(batch, static_cast<double>(samples_seen_),
+                                                      noise_scale_.value());
+  Step(1 / batch, rate);
+  window.Add(sum.loss / batch, sum.correct / batch, std::sqrt(squared_norm), rate);
 }
 
 LossSum Miniature::AddGradient(int count, float* gradient) {
@@ -172,14 +128,6 @@ LossSum Miniature::AddGradient(int count, float* gradient) {
     sum.correct += more.correct;
   }
   return sum;
-}
-
-double Miniature::LearningRate(int global_batch) const {
-  const OptimizerOptions& optimizer = options_.optimizer;
-  const double progress = static_cast<double>(samples_seen_) / optimizer.planned_samples;
-  return optimizer.learning_rate * ScheduleFactor(optimizer.schedule, progress) *
-         LearningRateFactor(optimizer.rule, global_batch, optimizer.base_batch,
-                            noise_scale_.value());
 }
 
 void Miniature::Step(double gradient_scale, double learning_rate) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "dynamix/core/noise_scale.h"
+#include "dynamix/core/window_statistics.h"
 #include "dynamix/simulator/convergence.h"
 #include "dynamix/simulator/miniature_network.h"
 #include "dynamix/simulator/miniature_options.h"
@@ -45,11 +46,8 @@ class Miniature final : public Convergence {
   bool diverged() const { return diverged_; }
 
  private:
-  struct Window;  // running sums of the report
-
-  void Iterate(const std::vector<int>& groups, int global_batch, Window& window);
+  void Iterate(const std::vector<int>& groups, int global_batch, WindowStatistics& window);
   LossSum AddGradient(int count, float* gradient);
-  double LearningRate(int global_batch) const;
   void Step(double gradient_scale, double learning_rate);
   void EvaluateHeldOut();
 

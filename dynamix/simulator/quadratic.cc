@@ -208,10 +208,7 @@ void Quadratic::SetRates(double learning_rate, double global_batch, int iteratio
 }
 
 double Quadratic::LearningRate(double global_batch) const {
-  const double progress = samples_seen_ / optimizer_.planned_samples;
-  return optimizer_.learning_rate * ScheduleFactor(optimizer_.schedule, progress) *
-         LearningRateFactor(optimizer_.rule, global_batch, optimizer_.base_batch,
-                            MeasuredNoiseScale());
+  return optimizer_.LearningRate(global_batch, samples_seen_, MeasuredNoiseScale());
 }
 
 TrainingReport Quadratic::Run(const std::vector<int>& batches, int iterations) {

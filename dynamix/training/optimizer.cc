@@ -15,13 +15,6 @@ constexpr double kEpsilon = 1e-8;
 
 }  // namespace
 
-double LearningRate(const OptimizerOptions& options, double global_batch, double samples_seen,
-                    double noise_scale) {
-  return options.learning_rate *
-         ScheduleFactor(options.schedule, samples_seen / options.planned_samples) *
-         LearningRateFactor(options.rule, global_batch, options.base_batch, noise_scale);
-}
-
 Optimizer::Optimizer(const OptimizerOptions& options, Parameters& parameters)
     : options_(options), parameters_(parameters) {
   const int parts = options.kind == OptimizerKind::kAdam ? 2 : options.momentum > 0 ? 1 : 0;

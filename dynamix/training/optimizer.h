@@ -24,10 +24,6 @@ namespace dynamix {
 
 class Parameters;
 
-// base * schedule(samples seen / planned) * rule(global batch / base batch, noise scale).
-double LearningRate(const OptimizerOptions& options, double global_batch, double samples_seen,
-                    double noise_scale);
-
 class Optimizer {
  public:
   // `parameters` is borrowed: model, parameters and optimizer belong to one worker and die

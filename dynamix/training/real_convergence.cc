@@ -21,20 +21,6 @@ enum Stream : std::uint64_t { kWeightStream = 201, kOrderStream, kAugmentationSt
 
 std::uint64_t Seed(std::uint64_t seed, Stream stream) { return Rng(seed).Fork(stream).Next(); }
 
-// Sample counts of at most `most` groups of consecutive present workers.
-std::vector<int> GroupWorkers(const std::vector<int>& batches, int most) {
-  std::vector<int> present;
-  for (const int batch : batches) {
-    DYNAMIX_CHECK(batch >= 0, "a local batch is not negative");
-    if (batch > 0) present.push_back(batch);
-  }
-  DYNAMIX_CHECK(!present.empty(), "at least one worker is present");
-  const std::size_t count = std::min(present.size(), static_cast<std::size_t>(most));
-  std::vector<int> groups(count, 0);
-  for (std::size_t i = 0; i < present.size(); ++i) groups[i * count / present.size()] += present[i];
-  return groups;
-}
-
 }  // namespace
 
 RealConvergence::RealConvergence(const RealConvergenceOptions& options,
@@ -100,8 +86,8 @@ void RealConvergence::Iterate(const std::vector<int>& parts, int global_batch,
     noise_scale_.Add(
         EstimateNoise(weighted_squared_norms, squared_norm, batch, static_cast<int>(parts.size())));
   }
-  const double rate = LearningRate(options_.optimizer, batch,
-                                   static_cast<double>(sampler_.cursor()), noise_scale_.value());
+  const double rate = options_.optimizer.LearningRate(batch, static_cast<double>(sampler_.cursor()),
+                                                      noise_scale_.value());
   optimizer_.Step(batch, rate);
   window.Add(sums.loss / batch, sums.correct / batch, std::sqrt(squared_norm), rate);
 }

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "dynamix/core/noise_scale.h"
+#include "dynamix/core/window_statistics.h"
 #include "dynamix/simulator/convergence.h"
 #include "dynamix/training/classifier.h"
 #include "dynamix/training/optimizer.h"
 #include "dynamix/training/parameters.h"
 #include "dynamix/training/sampler.h"
-#include "dynamix/training/window_statistics.h"
 
 namespace dynamix {
 

@@ -202,8 +202,8 @@ Status Worker::TakeStep() {
     return Error{"training diverged: the loss of iteration " + std::to_string(iterations_) +
                  " is not finite (a smaller learning rate helps)"};
   noise_scale_.Add(EstimateNoise(tail[kWeightedSquaredNorm], squared_norm, samples, group_.size()));
-  const double rate = LearningRate(options_.optimizer, samples,
-                                   static_cast<double>(sampler_.cursor()), noise_scale_.value());
+  const double rate = options_.optimizer.LearningRate(
+      samples, static_cast<double>(sampler_.cursor()), noise_scale_.value());
   optimizer_.Step(samples, rate);
   sampler_.Advance(batches_);
   statistics_.Add(tail[kLoss] / samples, tail[kCorrect] / samples, std::sqrt(squared_norm), rate);

@@ -27,13 +27,13 @@
 #include "dynamix/core/noise_scale.h"
 #include "dynamix/core/report.h"
 #include "dynamix/core/result.h"
+#include "dynamix/core/window_statistics.h"
 #include "dynamix/simulator/convergence.h"
 #include "dynamix/training/classifier.h"
 #include "dynamix/training/gradient_exchange.h"
 #include "dynamix/training/optimizer.h"
 #include "dynamix/training/parameters.h"
 #include "dynamix/training/sampler.h"
-#include "dynamix/training/window_statistics.h"
 #include "dynamix/training/worker_group.h"
 
 namespace dynamix {

@@ -1,5 +1,5 @@
 // What a window's iterations say about the training, gathered into a TrainingReport. Used alike by
-// live workers and by the virtual cluster. A value type; never fails.
+// live workers, the virtual cluster and miniatures. A value type; never fails.
 #pragma once
 
 #include <array>
