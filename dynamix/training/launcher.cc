@@ -128,6 +128,8 @@ class Launcher {
     setpgid(0, 0);
     sigaction(SIGPIPE, &old_pipe_, nullptr);
     sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
+    // In a process group of its own a rank that reads the terminal would be stopped, for ever.
+    if (isatty(STDIN_FILENO) != 0) dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
     dup2(pipes[0][1], STDOUT_FILENO);
     dup2(pipes[1][1], STDERR_FILENO);
     const std::string size = std::to_string(options_.ranks), own = std::to_string(rank);

@@ -22,7 +22,7 @@ struct LaunchOptions {
   int port = 0;                       // MASTER_PORT; 0: a free one
   int threads = 1;                    // OMP_NUM_THREADS and OPENBLAS_NUM_THREADS of each rank
   bool prefix = true;                 // "[rank] " before each line
-  double grace_s = 5;  // from asking the ranks to end (SIGTERM) to killing them, [0, 3600]
+  double grace_s = 30;  // from asking the ranks to end (SIGTERM) to killing them, [0, 3600]
   // More variables of every rank.
   std::vector<std::pair<std::string, std::string>> environment;
   // Called in each rank before its program, between fork and exec: moves it to its cgroup and its

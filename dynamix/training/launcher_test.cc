@@ -1,5 +1,6 @@
 #include "dynamix/training/launcher.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -147,6 +149,23 @@ TEST_F(LauncherTest, LinesWithoutAnEndArePassedOnInPieces) {
   const std::string out = testing::internal::GetCapturedStdout();
   EXPECT_EQ(std::count(out.begin(), out.end(), 'x'), 1000000);
   EXPECT_GT(std::count(out.begin(), out.end(), '\n'), 5);
+}
+
+TEST_F(LauncherTest, ARankThatReadsTheTerminalFindsNothing) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_TRUE(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+  const std::string name = ptsname(terminal);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    setsid();  // the terminal opened next is this session's
+    if (dup2(open(name.c_str(), O_RDWR), STDIN_FILENO) < 0) _exit(99);
+    _exit(Launch(Shell(1, "cat")));
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  close(terminal);
 }
 
 TEST_F(LauncherTest, ProgramsThatDoNotExistAreNamed) {
