@@ -84,7 +84,7 @@ std::string SummaryTable(const std::vector<RunRecord>& runs,
     html += "<tr>" + Cell(Escape(names[i])) +
             Cell(run.reached ? Seconds(run.time_to_target_s) : "missed",
                  first && runs.size() > 1 ? " class=\"best\"" : "") +
-            Cell(Fixed(run.rounds.back().accuracy, 4)) + Cell(std::to_string(run.rounds.size())) +
+            Cell(Fixed(run.accuracy, 4)) + Cell(std::to_string(run.rounds.size())) +
             Cell(Short(sums.iterations > 0 ? sums.total() / sums.iterations : 0) + " ms") +
             Cell(Fixed(sums.total() > 0 ? 100 * sums.wait / sums.total() : 0, 0) + " %") +
             Cell(Short(run.rounds.front().GlobalBatch()) + " &rarr; " +
@@ -143,9 +143,11 @@ ChartLine Line(const RunRecord& run, std::string name, int color, Value value) {
 
 Chart AccuracyChart(const std::vector<RunRecord>& runs, const std::vector<std::string>& names) {
   Chart chart{.title = "Held-out accuracy over time", .y_name = "accuracy"};
-  for (std::size_t i = 0; i < runs.size(); ++i)
+  for (std::size_t i = 0; i < runs.size(); ++i) {
     chart.lines.push_back(Line(runs[i], names[i], static_cast<int>(i),
                                [](const RecordedRound& round) { return round.accuracy; }));
+    chart.lines.back().y.back() = runs[i].accuracy;
+  }
   chart.bands = Bands(runs.front().config);
   for (ChartBand& band : chart.bands) band.label.clear();
   // What matters happens near the end: the first steep climb is cut off.

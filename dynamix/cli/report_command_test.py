@@ -60,6 +60,12 @@ def main():
         assert json.loads(done.stdout) == {"report": str(page), "runs": 3}
         check_page(page.read_text())
 
+        # Live jobs are evaluated once more after their last round: the page has the last word, not the last line.
+        summary = json.loads((runs[0] / "summary.json").read_text())
+        (runs[0] / "summary.json").write_text(json.dumps({**summary, "accuracy": 0.8765}))
+        subprocess.run([dynamix, "report", str(runs[0]), "-o", str(work / "last.html")], stdout=subprocess.PIPE, check=True)
+        assert "<td>0.8765</td>" in (work / "last.html").read_text()
+
         # A run that was killed: the line that was cut off is left out; damage elsewhere is named.
         rounds = runs[0] / "rounds.jsonl"
         lines = rounds.read_text().splitlines(keepends=True)

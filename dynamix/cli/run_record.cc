@@ -109,8 +109,11 @@ RunRecord LoadRun(const fs::path& folder) {
     run.reached = true;
     run.time_to_target_s = round.seconds;
   }
+  run.accuracy = run.rounds.back().accuracy;
   if (std::ifstream text(folder / "summary.json"); text) {
     const json summary = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (summary.is_object() && summary.contains("accuracy"))
+      run.accuracy = Number(summary, "accuracy");
     if (summary.is_object() && summary.value("reached", false)) {
       run.reached = true;
       run.time_to_target_s = Number(summary, "time_to_target_s");

@@ -40,6 +40,7 @@ struct RunRecord {
   std::vector<RecordedRound> rounds;
   bool reached = false;
   double time_to_target_s = kMissing;  // when reached
+  double accuracy = kMissing;          // at the end; the last round's line is written before that
 };
 
 RecordedRound ParseRound(const nlohmann::json& line);
