@@ -47,6 +47,7 @@ function(dynamix_room_test name)
   add_executable(${name}_test ${ROOM_SOURCES})
   target_link_libraries(${name}_test PRIVATE ${ROOM_DEPENDS} dynamix_flags GTest::gmock
                                              GTest::gtest_main)
+  target_compile_options(${name}_test PRIVATE -O1)  # compiled once, run once
   gtest_discover_tests(${name}_test TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60
                        PROPERTIES TIMEOUT 300)
 endfunction()

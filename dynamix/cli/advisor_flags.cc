@@ -1,5 +1,6 @@
 #include "dynamix/cli/advisor_flags.h"
 
+#include <CLI/CLI.hpp>
 #include <fstream>
 #include <iterator>
 

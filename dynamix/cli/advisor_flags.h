@@ -1,10 +1,13 @@
 // Flags that say how to reach an arbitrator, and how to prove who one is. Plain values.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "dynamix/rpc/remote_advisor.h"
+
+namespace CLI {
+class App;
+}
 
 namespace dynamix {
 

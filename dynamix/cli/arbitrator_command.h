@@ -1,7 +1,9 @@
 // dynamix arbitrator: serves advice to live jobs.
 #pragma once
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}
 
 namespace dynamix {
 

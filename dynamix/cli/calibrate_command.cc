@@ -1,5 +1,6 @@
 // dynamix calibrate: recorded runs to a workload file, with the error on batch sizes the fit did
 // not see.
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

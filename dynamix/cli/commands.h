@@ -3,9 +3,11 @@
 // (docs/errors.md).
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "dynamix/cli/virtual_suite.h"
+
+namespace CLI {
+class App;
+}
 
 namespace dynamix {
 

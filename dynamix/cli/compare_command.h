@@ -1,7 +1,9 @@
 // dynamix compare: one job under several policies, a table, a sentence and a report.
 #pragma once
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}
 
 namespace dynamix {
 

@@ -1,5 +1,6 @@
 // dynamix evaluate: policies x scenario suite, as ratios of times to target with confidence
 // intervals.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,5 +1,6 @@
 #include "dynamix/cli/launch_command.h"
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 
 #include "dynamix/core/input_error.h"

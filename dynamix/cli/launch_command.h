@@ -1,7 +1,9 @@
 // dynamix launch: N ranks of any program on this machine, with torchrun's environment.
 #pragma once
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}
 
 namespace dynamix {
 

@@ -1,5 +1,6 @@
 // dynamix learn: PPO over many simulated clusters at once; keeps the checkpoint that is best on
 // validation.
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>

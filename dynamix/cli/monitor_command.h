@@ -3,7 +3,9 @@
 // InputError for a job that is not there.
 #pragma once
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}
 
 namespace dynamix {
 

@@ -2,7 +2,9 @@
 // turns exceptions into one line and an exit code (docs/errors.md).
 #pragma once
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}
 
 namespace dynamix {
 

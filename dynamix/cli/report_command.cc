@@ -1,4 +1,5 @@
 // dynamix report: run folders to one HTML page.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>

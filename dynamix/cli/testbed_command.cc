@@ -1,5 +1,6 @@
 #include "dynamix/cli/testbed_command.h"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,9 @@
 // dynamix testbed clean: removes what testbeds and launches left that were killed.
 #pragma once
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}
 
 namespace dynamix {
 

@@ -1,5 +1,6 @@
 #include "dynamix/cli/train_command.h"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

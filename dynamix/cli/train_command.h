@@ -1,9 +1,11 @@
 // dynamix train: one job under one policy, on any backend.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "dynamix/cli/train_flags.h"
+
+namespace CLI {
+class App;
+}
 
 namespace dynamix {
 

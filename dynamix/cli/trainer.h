@@ -2,9 +2,11 @@
 // is the same command line; dynamix hands over what trains by becoming that program.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "dynamix/cli/virtual_suite.h"
+
+namespace CLI {
+class App;
+}
 
 namespace dynamix {
 

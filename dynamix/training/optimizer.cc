@@ -1,6 +1,8 @@
 #include "dynamix/training/optimizer.h"
 
-#include <torch/torch.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
 
 #include <cmath>
 
@@ -33,7 +35,7 @@ Optimizer::~Optimizer() = default;
 
 void Optimizer::Step(double samples, double learning_rate) {
   DYNAMIX_CHECK(samples > 0, "a step needs samples");
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   ++steps_;
   for (std::size_t bucket = 0; bucket < parameters_.gradients().size(); ++bucket) {
     if (options_.kind == OptimizerKind::kAdam) {

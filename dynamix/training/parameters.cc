@@ -1,6 +1,10 @@
 #include "dynamix/training/parameters.h"
 
-#include <torch/torch.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/dot.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
@@ -9,7 +13,7 @@ namespace dynamix {
 
 Parameters::Parameters(const std::vector<at::Tensor>& tensors, std::size_t bucket_bytes)
     : tensors_(tensors.rbegin(), tensors.rend()), values_(new at::Tensor) {
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   if (tensors_.empty()) throw InputError("the model has no parameters");
   std::size_t open_bytes = bucket_bytes;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {

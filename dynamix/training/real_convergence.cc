@@ -4,7 +4,10 @@
 //   step of the optimizer on s, divided by B, at the rate of B and of the samples seen
 #include "dynamix/training/real_convergence.h"
 
-#include <torch/torch.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
@@ -115,7 +118,7 @@ double RealConvergence::AddGradientsApart(const std::vector<int>& parts, PassSum
     weighted_squared_norms += parameters_.SquaredGradientNorm() / part;
     for (std::size_t b = 0; b < total.size(); ++b) total[b].add_(parameters_.gradients()[b]);
   }
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   for (std::size_t b = 0; b < total.size(); ++b) {
     at::Tensor gradient = parameters_.gradients()[b];
     gradient.copy_(total[b]);
@@ -144,7 +147,7 @@ double RealConvergence::HeldOutAccuracy() {
 }
 
 std::unique_ptr<Convergence> RealConvergence::Clone() const {
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   auto copy = std::make_unique<RealConvergence>(options_, data_);
   at::Tensor values = copy->parameters_.values();
   values.copy_(parameters_.values());

@@ -1,6 +1,6 @@
 #include "dynamix/training/worker.h"
 
-#include <torch/torch.h>
+#include <ATen/core/Tensor.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,8 @@
 // Saving and restoring a worker, and what else ranks share between iterations.
-#include <torch/torch.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/from_blob.h>
 
 #include <algorithm>
 #include <bit>
@@ -22,7 +25,7 @@ std::vector<float> CopyOf(const at::Tensor& tensor) {
 }
 
 void CopyInto(const std::string& what, const std::vector<float>& from, at::Tensor to) {
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   if (static_cast<std::int64_t>(from.size()) != to.numel()) {
     throw InputError("the checkpoint's " + what + " has " + std::to_string(from.size()) +
                      " numbers, this job's " + std::to_string(to.numel()));
@@ -34,7 +37,7 @@ void CopyInto(const std::string& what, const std::vector<float>& from, at::Tenso
 
 Status Worker::AverageBuffers() {
   if (trainable_.buffers.empty() || group_.size() == 1) return Nothing{};
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   const double total = [&] {
     double sum = 0;
     for (const int batch : batches_) sum += batch;
