@@ -35,6 +35,12 @@ class LauncherTest : public testing::Test {
   static LaunchOptions Shell(int ranks, const std::string& script) {
     return {.ranks = ranks, .command = {"sh", "-c", script}, .grace_s = 100};
   }
+  // The exit code of a launcher in a process of its own, once it has ended; -1: by a signal.
+  static int CodeOf(pid_t launcher) {
+    int status = 0;
+    waitpid(launcher, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
 
   fs::path folder_;
 };
@@ -91,9 +97,7 @@ TEST_F(LauncherTest, SignalsReachTheRanks) {
   }
   while (!fs::exists(out + ".ready")) usleep(1000);
   kill(pid, SIGTERM);
-  int status = 0;
-  waitpid(pid, &status, 0);
-  EXPECT_EQ(WEXITSTATUS(status), 128 + SIGTERM);
+  EXPECT_EQ(CodeOf(pid), 128 + SIGTERM);
   EXPECT_EQ(Read("got"), "term\n");
 }
 
@@ -107,10 +111,7 @@ TEST_F(LauncherTest, AWordToTheRanksIsPassedOnAndEndsNobody) {
   }
   while (!fs::exists(out + ".ready0") || !fs::exists(out + ".ready1")) usleep(1000);
   kill(pid, SIGUSR1);
-  int status = 0;
-  waitpid(pid, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(CodeOf(pid), 0);
   EXPECT_EQ(Read("got1"), "usr1\n");
 }
 
@@ -125,10 +126,7 @@ TEST_F(LauncherTest, RanksGoOnWhenNobodyReadsTheirOutput) {
     _exit(Launch(Shell(
         1, "trap 'echo pipe; exit 3' PIPE; echo words; echo more words; echo done > " + out)));
   }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(CodeOf(pid), 0);
   EXPECT_EQ(Read("got"), "done\n");
 }
 
@@ -161,10 +159,7 @@ TEST_F(LauncherTest, ARankThatReadsTheTerminalFindsNothing) {
     if (dup2(open(name.c_str(), O_RDWR), STDIN_FILENO) < 0) _exit(99);
     _exit(Launch(Shell(1, "cat")));
   }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(CodeOf(pid), 0);
   close(terminal);
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <future>
 #include <mutex>
 
 #include "dynamix/core/input_error.h"
@@ -53,6 +54,19 @@ class LiveJobTest : public testing::Test {
     for (std::thread& thread : threads) thread.join();
     return outcome;
   }
+
+  // A rank without advice, not started yet.
+  struct Rank {
+    Rank(const LiveJobTest& test, WorkerGroup& group, const LiveJobOptions& live)
+        : classifier(test.job_.model, BatchReader(test.job_.data, {}, 1), 1),
+          worker(
+              std::move(Worker::Start(group, TrainableOf(classifier), test.job_.options)).value()),
+          job(group, *worker, classifier, nullptr, live) {}
+
+    Classifier classifier;
+    std::unique_ptr<Worker> worker;
+    LiveJob job;
+  };
 
   void RunRank(WorkerGroup& group, bool resume, int stop_after, Outcome& outcome) {
     Classifier classifier(job_.model, BatchReader(job_.data, {}, 1), 1);
@@ -119,68 +133,50 @@ TEST_F(LiveJobTest, AStoppedJobResumesBitIdentically) {
 TEST_F(LiveJobTest, ACheckpointOfAnotherJobIsRefused) {
   Run(false, 7);
   WorkerGroup alone;
-  Classifier classifier(job_.model, BatchReader(job_.data, {}, 1), 1);
-  WorkerOptions options = job_.options;
-  options.start_batch = 8;
-  const auto worker = std::move(Worker::Start(alone, TrainableOf(classifier), options)).value();
-  LiveJobOptions live = options_;
-  live.resume = true;
-  EXPECT_THROW((void)LiveJob(alone, *worker, classifier, nullptr, live).Start(), InputError);
-  live.name = "another";
-  EXPECT_THROW((void)LiveJob(alone, *worker, classifier, nullptr, live).Start(), InputError);
+  options_.resume = true;
+  EXPECT_THROW((void)Rank(*this, alone, options_).job.Start(), InputError) << "of two ranks";
+  options_.name = "another";
+  const auto groups = WorkerGroup::ConnectThreads(2, {.timeout_s = 20});
+  const auto start = [&](int rank) { (void)Rank(*this, *groups[rank], options_).job.Start(); };
+  std::future<void> other = std::async(std::launch::async, start, 1);
+  EXPECT_THAT([&] { start(0); },
+              testing::ThrowsMessage<InputError>(testing::HasSubstr("this job is `another`")));
+  EXPECT_THROW(other.get(), InputError);
 }
 
 TEST_F(LiveJobTest, ANewRunIsNeverResumedFromTheOneItReplaces) {
   Run(false);
   ASSERT_TRUE(HasCheckpoint(folder_));
   WorkerGroup alone;
-  Classifier classifier(job_.model, BatchReader(job_.data, {}, 1), 1);
-  WorkerOptions options = job_.options;
-  options.start_batch = 8;
-  const auto worker = std::move(Worker::Start(alone, TrainableOf(classifier), options)).value();
-  ASSERT_TRUE(LiveJob(alone, *worker, classifier, nullptr, options_).Start().ok());
+  ASSERT_TRUE(Rank(*this, alone, options_).job.Start().ok());
   EXPECT_FALSE(HasCheckpoint(folder_));
 }
 
 // As when the ranks' machines share no storage.
 TEST_F(LiveJobTest, RanksThatSeeDifferentCheckpointsAreRefused) {
   Run(false, 7);
+  options_.resume = true;
+  LiveJobOptions elsewhere = options_;
+  elsewhere.folder = folder_ / "elsewhere";
   const auto groups = WorkerGroup::ConnectThreads(2, {.timeout_s = 20});
-  std::vector<std::string> errors(2);
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < 2; ++rank) {
-    threads.emplace_back([&, rank] {
-      Classifier classifier(job_.model, BatchReader(job_.data, {}, 1), 1);
-      WorkerOptions options = job_.options;
-      options.start_batch = 8;
-      const auto worker =
-          std::move(Worker::Start(*groups[rank], TrainableOf(classifier), options)).value();
-      LiveJobOptions live = options_;
-      live.resume = true;
-      if (rank == 1) live.folder = folder_ / "elsewhere";
-      const Status started = LiveJob(*groups[rank], *worker, classifier, nullptr, live).Start();
-      if (!started) errors[rank] = started.error();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::string& error : errors)
-    EXPECT_THAT(error, testing::HasSubstr("all ranks need the same folder"));
+  const auto error = [&](int rank, const LiveJobOptions& live) {
+    const Status started = Rank(*this, *groups[rank], live).job.Start();
+    return started ? std::string() : started.error();
+  };
+  std::future<std::string> other = std::async(std::launch::async, error, 1, elsewhere);
+  EXPECT_THAT(error(0, options_), testing::HasSubstr("all ranks need the same folder"));
+  EXPECT_THAT(other.get(), testing::HasSubstr("all ranks need the same folder"));
 }
 
 TEST_F(LiveJobTest, ACheckpointThatCannotBeWrittenStopsNobodyBeforeTheEnd) {
   std::ofstream(folder_.string()) << "a file where the folder should be";
+  options_.folder = folder_ / "run";
   WorkerGroup alone;
-  Classifier classifier(job_.model, BatchReader(job_.data, {}, 1), 1);
-  WorkerOptions options = job_.options;
-  options.start_batch = 16;
-  const auto worker = std::move(Worker::Start(alone, TrainableOf(classifier), options)).value();
-  LiveJobOptions live = options_;
-  live.folder = folder_ / "run";
-  LiveJob job(alone, *worker, classifier, nullptr, live);
-  ASSERT_TRUE(job.Start().ok());
-  const Status done = job.Run([] { return false; });
-  EXPECT_GE(job.state().samples, 3000);
-  EXPECT_THAT(job.state().warning, testing::HasSubstr("cannot write"));
+  Rank rank(*this, alone, options_);
+  ASSERT_TRUE(rank.job.Start().ok());
+  const Status done = rank.job.Run([] { return false; });
+  EXPECT_GE(rank.job.state().samples, 3000);
+  EXPECT_THAT(rank.job.state().warning, testing::HasSubstr("cannot write"));
   ASSERT_FALSE(done.ok());
   EXPECT_THAT(done.error(), testing::HasSubstr("cannot write"));
 }
