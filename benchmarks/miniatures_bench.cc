@@ -16,7 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "dynamix/simulator/miniature.h"
+#include "dynamix/simulator/miniatures/miniature.h"
+#include "dynamix/simulator/miniatures/ranges.h"
 
 namespace {
 

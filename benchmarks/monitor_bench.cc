@@ -19,7 +19,7 @@
 
 #include "benchmarks/monitor_ring.h"
 #include "benchmarks/program_cost.h"
-#include "dynamix/monitor/file_descriptor.h"
+#include "dynamix/host/file_descriptor.h"
 #include "dynamix/monitor/monitor.h"
 
 namespace dynamix::bench {

@@ -20,7 +20,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "dynamix/monitor/file_descriptor.h"
+#include "dynamix/host/file_descriptor.h"
 
 namespace dynamix::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "dynamix/monitor/cgroup.h"
+#include "dynamix/host/cgroup.h"
 
 namespace dynamix::bench {
 

@@ -16,7 +16,7 @@
 
 #include "dynamix/core/encoder.h"
 #include "dynamix/core/features.h"
-#include "dynamix/core/sample_round.h"
+#include "dynamix/core/testing/sample_round.h"
 #include "dynamix/ppo/agent.h"
 #include "dynamix/ppo/learned_policy.h"
 

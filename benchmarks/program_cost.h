@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "dynamix/monitor/file_descriptor.h"
+#include "dynamix/host/file_descriptor.h"
 
 namespace dynamix::bench {
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "dynamix/simulator/engine.h"
 #include "dynamix/simulator/simulated_cluster.h"
 
 namespace {
@@ -36,7 +37,8 @@ SimulatedCluster MakeCluster(int workers) {
   workload.optimizer.learning_rate = 0.01;
   workload.optimizer.planned_samples = 1e9;
   workload.target.run_share = 0.9;
-  return SimulatedCluster(BenchScenario(), workload, workers, workload.MakeConvergence({}, 1), 1);
+  return SimulatedCluster({.scenario = BenchScenario(), .workload = workload, .workers = workers},
+                          MakeConvergence(workload, {}, 1));
 }
 
 // Best of several runs, in worker-windows per second.

@@ -16,8 +16,7 @@ foreach(room IN LISTS rooms)
   install(TARGETS dynamix_${room} EXPORT ${export} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/dynamix/${room}
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynamix
-          FILES_MATCHING PATTERN "*.h" PATTERN "*_conformance.h" EXCLUDE
-          PATTERN "sample_round.h" EXCLUDE PATTERN "testdata" EXCLUDE
+          FILES_MATCHING PATTERN "*.h" PATTERN "testing" EXCLUDE PATTERN "testdata" EXCLUDE
           PATTERN "async_server.h" EXCLUDE)
 endforeach()
 install(TARGETS dynamix RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "dynamix/arbitrator/fake_job.h"
 #include "dynamix/arbitrator/parallel.h"
+#include "dynamix/arbitrator/testing/fake_job.h"
 
 namespace dynamix {
 namespace {

@@ -35,7 +35,7 @@ void GuardOptions::Validate() const {
   RequireInRange("guard.hold", hold, 1, 100000);
 }
 
-Guard::State Guard::Look(const Round& round) {
+Guard::State Guard::Observe(const Round& round) {
   if (!options_.on) return State::kAdvises;
   loss_ = Smooth(loss_, MeanLoss(round));
   noise_scale_ = Smooth(noise_scale_, MeanNoiseScale(round));
@@ -107,7 +107,7 @@ void Guard::FallBack(const std::vector<int>& batches) {
   rates_.clear();
 }
 
-void Guard::Forgive() {
+void Guard::Reset() {
   in_a_row_ = 0;
   if (state_ == State::kFallsBack) hold_left_ = std::min(hold_left_, options_.measure);
   rates_.clear();

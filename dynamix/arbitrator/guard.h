@@ -37,7 +37,7 @@ class Guard {
   enum class State { kMeasures, kAdvises, kFallsBack };
   // Looks at the round that just closed. In kAdvises the policy decides; in kFallsBack
   // good_batches() do; in kMeasures nobody changes anything.
-  State Look(const Round& round);
+  State Observe(const Round& round);
 
   const std::vector<int>& good_batches() const { return good_; }
   int fallbacks() const { return fallbacks_; }
@@ -46,7 +46,7 @@ class Guard {
   double rate() const { return rates_.empty() ? kMissing : RateOf(rates_.back()); }
   double rate_before() const { return RateOf(before_); }
   // A new policy starts with a clean record, from the rate before that is known.
-  void Forgive();
+  void Reset();
 
  private:
   // What a round achieved, or a median of several.

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "dynamix/arbitrator/fake_job.h"
-#include "dynamix/arbitrator/fixed_policy.h"
 #include "dynamix/arbitrator/progress.h"
 #include "dynamix/arbitrator/served_job.h"
+#include "dynamix/arbitrator/testing/fake_job.h"
+#include "dynamix/arbitrator/testing/fixed_policy.h"
 
 namespace dynamix {
 namespace {
@@ -72,7 +72,7 @@ TEST(GuardTest, AnExplodingLossIsStopped) {
       entry.batch = i < 6 ? 32 : 64;
       entry.report->training.loss = i < 6 ? 1 : 10;
     }
-    state = guard.Look(round);
+    state = guard.Observe(round);
   }
   EXPECT_EQ(state, Guard::State::kFallsBack);
   EXPECT_EQ(guard.good_batches(), std::vector<int>(2, 32));
@@ -83,7 +83,7 @@ TEST(GuardTest, RoundsWithoutMeasurementsChangeNothing) {
   FakeJob job(2, 200, 1e9);
   Round round = job.Reset();
   for (RoundEntry& entry : round.entries) entry.report = Report{.iterations = 5};
-  for (int i = 0; i < 50; ++i) EXPECT_EQ(guard.Look(round), Guard::State::kMeasures);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(guard.Observe(round), Guard::State::kMeasures);
 }
 
 TEST(ProgressTest, ARecordedCurveIsAClock) {

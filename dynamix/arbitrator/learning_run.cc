@@ -9,6 +9,7 @@
 #include "dynamix/arbitrator/parallel.h"
 #include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/host/atomic_file.h"
 #include "dynamix/ppo/tensor_file.h"
 
 namespace dynamix {

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "dynamix/arbitrator/evaluation.h"
-#include "dynamix/arbitrator/fake_job.h"
+#include "dynamix/arbitrator/arbitrator.h"
+#include "dynamix/arbitrator/testing/fake_job.h"
 #include "dynamix/ppo/learned_policy.h"
 
 namespace dynamix {
@@ -78,9 +78,10 @@ TEST(LearningRunTest, LearnsToGrowTheGlobalBatchAndToBalance) {
   LearnedPolicy policy(run.learner().Model(run.options().learning.actions, {}), Choice::kGreedy);
   FakeJob job(8, kCritical, 400);
   Arbitrator arbitrator(policy, run.options().learning.actions, Rng(1));
-  const JobResult result = RunJob(job, arbitrator, 0);
-  EXPECT_TRUE(result.reached);
-  EXPECT_GT(result.last_global_batch, 300);
+  Round round = job.Reset();
+  while (!job.truth().reached && !job.truth().out_of_time) round = job.Step(arbitrator.Step(round));
+  EXPECT_TRUE(job.truth().reached);
+  EXPECT_GT(round.GlobalBatch(), 300);
 }
 
 TEST(LearningRunTest, IsReproducibleAndIndependentOfTheNumberOfThreads) {

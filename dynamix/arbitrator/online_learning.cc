@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dynamix/core/input_error.h"
+#include "dynamix/host/atomic_file.h"
 #include "dynamix/ppo/tensor_file.h"
 
 namespace dynamix {

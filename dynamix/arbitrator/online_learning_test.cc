@@ -7,7 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "dynamix/arbitrator/fake_job.h"
+#include "dynamix/arbitrator/testing/fake_job.h"
+#include "dynamix/host/atomic_file.h"
 #include "dynamix/ppo/tensor_file.h"
 
 namespace dynamix {

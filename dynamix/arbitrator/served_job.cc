@@ -29,7 +29,7 @@ void ServedJob::SetPolicy(const PolicySpec& policy) {
   arbitrator_.SetPolicy(*fresh, policy.actions);
   policy_ = std::move(fresh);
   name_ = policy.name;
-  guard_.Forgive();
+  guard_.Reset();
 }
 
 std::vector<int> ServedJob::Decide(const Round& round, Decision& decision) {
@@ -58,7 +58,7 @@ Decision ServedJob::Step(const Round& round) {
   Decision decision;
   decision.policy = name_;
   decision.progress_seconds = progress_.Advance(round);
-  decision.guard = guard_.Look(round);
+  decision.guard = guard_.Observe(round);
   decision.useful_rate = guard_.rate();
   decision.sizes = Decide(round, decision);
   if (decision.guard == Guard::State::kMeasures) decision.sizes = Batches(round);

@@ -10,12 +10,12 @@
 #include <stdexcept>
 
 #include "dynamix/arbitrator/parallel.h"
-#include "dynamix/cli/chart.h"
 #include "dynamix/cli/commands.h"
 #include "dynamix/cli/progress.h"
-#include "dynamix/cli/run_record.h"
-#include "dynamix/cli/table.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/evaluation/table.h"
+#include "dynamix/page/chart.h"
+#include "dynamix/record/run_record.h"
 #include "dynamix/simulator/calibration.h"
 
 namespace dynamix {
@@ -47,15 +47,11 @@ struct HeldOut {
 };
 
 Trace TraceOf(const RunRecord& run) {
-  Trace trace{.scenario = run.config.scenario,
-              .workload = run.config.workload,
-              .workers = run.config.workers,
-              .seed = run.config.seed,
-              .window_iterations = run.config.window};
+  Trace trace{.job = run.config.job};
   double begin = 0;
   for (const RecordedRound& round : run.rounds) {
     TracedWindow window{.batches = round.batches,
-                        .iterations = run.config.window,
+                        .iterations = run.config.job.window,
                         .begin_s = begin,
                         .seconds = round.seconds - begin,
                         .held_out_accuracy = round.accuracy,
@@ -84,7 +80,7 @@ void RequireSameModel(const Trace& first, const Trace& other, const std::string&
   const auto text = [](const ModelOptions& model) {
     return model.name + " x " + Short(model.width) + " on " + model.dataset;
   };
-  const std::string one = text(first.workload.model), two = text(other.workload.model);
+  const std::string one = text(first.job.workload.model), two = text(other.job.workload.model);
   if (one != two)
     throw InputError(who + " trains " + two + ", the runs before " + one +
                      ": one workload at a time");
@@ -141,7 +137,7 @@ double ChooseTarget(const Runs& runs) {
   for (const auto& [size, traces] : runs.traces())
     for (const Trace& trace : AverageSeeds(traces))
       reached = std::min(reached, trace.BestAccuracy());
-  const double own = runs.front().workload.target.accuracy;
+  const double own = runs.front().job.workload.target.accuracy;
   return own > 0 && own <= reached ? own : std::floor(100 * reached) / 100;
 }
 
@@ -183,7 +179,7 @@ class Calibration {
   }
 
   Workload Result() const {
-    Workload workload = runs_.front().workload;
+    Workload workload = runs_.front().job.workload;
     workload.cost = fit_.cost.cost;
     if (flags_.sample_ms > 0) workload.cost.sample_ms = flags_.sample_ms;
     workload.convergence = fit_.convergence;
@@ -201,7 +197,7 @@ class Calibration {
   const Runs& timed() const { return cost_runs_.empty() ? runs_ : cost_runs_; }
 
   FittedCost FitCostWithout(const std::string& size) const {
-    if (flags_.keep_cost) return {runs_.front().workload.cost, 0};
+    if (flags_.keep_cost) return {runs_.front().job.workload.cost, 0};
     return FitCost(timed().Without(size));
   }
 
@@ -221,7 +217,7 @@ class Calibration {
     // A modelled clock ran with the costs of its file, whatever other runs cost.
     const bool own_clock = !cost_runs_.empty() && runs_.modelled_clock();
     const Trace replayed =
-        Replay(trace, own_clock ? FittedCost{trace.workload.cost, 0} : cost, convergence);
+        Replay(trace, own_clock ? FittedCost{trace.job.workload.cost, 0} : cost, convergence);
     held_out.runs = static_cast<int>(runs->second.size());
     held_out.time_s = {trace.TimeTo(target_), replayed.TimeTo(target_), runs_.AtAnEnd(size)};
     return held_out;

@@ -19,12 +19,13 @@
 #include <set>
 #include <sstream>
 
-#include "dynamix/cli/comparison.h"
 #include "dynamix/cli/data_folder.h"
+#include "dynamix/cli/find_policy.h"
 #include "dynamix/cli/interrupt.h"
-#include "dynamix/cli/report.h"
 #include "dynamix/cli/train_command.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/evaluation/comparison.h"
+#include "dynamix/page/page.h"
 #include "dynamix/policies/make_policy.h"
 #include "dynamix/training/checkpoint.h"
 
@@ -194,14 +195,14 @@ json Complete(const PlannedRun& run, const std::string& label, bool quiet,
 fs::path ComparisonFolder(const CompareFlags& flags) {
   if (!flags.run.empty()) return flags.run;
   const TrainJob job = MakeJob(flags.train);
-  return fs::path("runs") / ("compare-" + flags.train.backend + "-" + job.workload.name + "-" +
-                             job.scenario.name + "-" + std::to_string(job.workers));
+  return fs::path("runs") / ("compare-" + flags.train.backend + "-" + job.spec.workload.name + "-" +
+                             job.spec.scenario.name + "-" + std::to_string(job.spec.workers));
 }
 
 // The runs of the first seed; false when none of them left a record.
 bool ReportRuns(const fs::path& path, const CompareFlags& flags, const std::string& text,
                 const std::vector<PlannedRun>& runs) {
-  ReportPage page{.table = text};
+  Page page{.table = text, .find_model = FindModel};
   for (const PlannedRun& run : runs) {
     if (run.seed != flags.train.seed) continue;
     try {
@@ -210,7 +211,7 @@ bool ReportRuns(const fs::path& path, const CompareFlags& flags, const std::stri
     }
   }
   if (page.runs.empty()) return false;
-  WriteReport(path.string(), page);
+  WritePage(path.string(), page);
   return true;
 }
 

@@ -63,4 +63,8 @@ std::string FindData(const std::string& what, const std::string& value, const st
   throw InputError::OutOfRange(what, value, "a file, or one of: " + choices);
 }
 
+std::string FindWorkloadFile(const std::string& what, const std::string& value) {
+  return FindData(what, value, "workloads", ".toml");
+}
+
 }  // namespace dynamix

@@ -22,4 +22,7 @@ std::string DatasetFolder(const std::string& dataset);
 std::string FindData(const std::string& what, const std::string& value, const std::string& folder,
                      const std::string& suffix);
 
+// Of a workload, by FindData.
+std::string FindWorkloadFile(const std::string& what, const std::string& value);
+
 }  // namespace dynamix

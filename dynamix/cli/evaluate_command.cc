@@ -9,17 +9,18 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "dynamix/arbitrator/evaluation.h"
 #include "dynamix/arbitrator/parallel.h"
 #include "dynamix/cli/commands.h"
-#include "dynamix/cli/evaluate_tables.h"
-#include "dynamix/cli/policy_spec.h"
+#include "dynamix/cli/data_folder.h"
+#include "dynamix/cli/find_policy.h"
 #include "dynamix/cli/progress.h"
-#include "dynamix/cli/report.h"
-#include "dynamix/cli/run_folder.h"
-#include "dynamix/cli/run_record.h"
-#include "dynamix/cli/suite.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/evaluation/evaluation.h"
+#include "dynamix/evaluation/evaluation_tables.h"
+#include "dynamix/evaluation/suite.h"
+#include "dynamix/page/page.h"
+#include "dynamix/record/run_folder.h"
+#include "dynamix/record/run_record.h"
 #include "dynamix/simulator/clairvoyant.h"
 
 namespace dynamix {
@@ -38,11 +39,11 @@ struct EvaluateFlags {
   std::string record;
 };
 
-JobResult Named(JobResult result, const SuiteJob& job, const std::string& policy) {
+JobResult Named(JobResult result, const JobSpec& job, const std::string& policy) {
   result.scenario = job.scenario.name;
   result.workload = job.workload.name;
   result.workers = job.workers;
-  result.seed = job.seed;
+  result.seed = static_cast<int>(job.seed);
   result.policy = policy;
   return result;
 }
@@ -62,7 +63,7 @@ std::vector<PolicySpec> StaticSizes(const Task& task) {
 }
 
 // Powers of two a user would try by hand on real training.
-std::vector<PolicySpec> CommonSizes(const SuiteJob& job) {
+std::vector<PolicySpec> CommonSizes(const JobSpec& job) {
   std::vector<PolicySpec> specs;
   for (int size = 16; size <= 256; size *= 2)
     if (size != job.scenario.start_batch)  // that one is `static`
@@ -70,17 +71,8 @@ std::vector<PolicySpec> CommonSizes(const SuiteJob& job) {
   return specs;
 }
 
-RunConfig ConfigOf(const SuiteJob& job, const std::string& backend, const std::string& policy) {
-  return {.backend = backend,
-          .policy = policy,
-          .workload = job.workload.OnWorkers(job.workers),
-          .scenario = job.scenario,
-          .workers = job.workers,
-          .seed = job.seed};
-}
-
 // Where a run of the suite is recorded; empty: nowhere.
-std::string FolderOf(const EvaluateFlags& flags, const SuiteJob& job, const std::string& policy) {
+std::string FolderOf(const EvaluateFlags& flags, const JobSpec& job, const std::string& policy) {
   if (flags.record.empty()) return {};
   std::string name = job.scenario.name + "-" + job.workload.name + "-" +
                      std::to_string(job.workers) + "-" + std::to_string(job.seed) + "-" + policy;
@@ -89,11 +81,11 @@ std::string FolderOf(const EvaluateFlags& flags, const SuiteJob& job, const std:
 }
 
 // One policy on one job, recorded if asked.
-JobResult RunPolicy(const SuiteJob& job, const PolicySpec& spec, const EvaluateFlags& flags,
+JobResult RunPolicy(const JobSpec& job, const PolicySpec& spec, const EvaluateFlags& flags,
                     SimulatedCluster& environment, const Task* task, RunRecord* trace) {
   const auto policy = spec.make();
   Arbitrator arbitrator(*policy, spec.actions, Rng(job.seed));
-  const RunConfig config = ConfigOf(job, flags.backend, spec.name);
+  const RunConfig config{.backend = flags.backend, .policy = spec.name, .job = job};
   RunFolder folder(FolderOf(flags, job, spec.name), FormatRunConfig(config));
   RoundRecorder record(folder, spec.actions, task != nullptr ? &task->reference : nullptr);
   const bool recorded = trace != nullptr || !flags.record.empty();
@@ -127,10 +119,10 @@ JobResult BoundResult(const Bound& bound) {
   return result;
 }
 
-std::vector<JobResult> RunSuiteJob(const SuiteJob& job, const std::vector<PolicySpec>& policies,
+std::vector<JobResult> RunSuiteJob(const JobSpec& job, const std::vector<PolicySpec>& policies,
                                    const EvaluateFlags& flags, const MiniaturePools& pools,
                                    std::vector<RunRecord>* shown) {
-  const Task task = MakeTask(job.scenario, job.workload, job.workers, job.seed, pools);
+  const Task task = MakeTask(job, pools);
   std::vector<PolicySpec> all = policies;
   if (flags.all_static) {
     for (PolicySpec& spec : StaticSizes(task)) all.push_back(std::move(spec));
@@ -143,17 +135,17 @@ std::vector<JobResult> RunSuiteJob(const SuiteJob& job, const std::vector<Policy
   }
   if (flags.bounds) {
     results.push_back(Named(BoundResult(BestConstantBatch(task)), job, "best_constant"));
-    if (task.workload.is_quadratic())
+    if (task.job.workload.is_quadratic())
       results.push_back(Named(BoundResult(Clairvoyant(task)), job, "clairvoyant"));
   }
   return results;
 }
 
 // `shown`: the runs of the first job under the policies the user named, for the report.
-std::vector<JobResult> RunSuite(const std::vector<SuiteJob>& jobs, const EvaluateFlags& flags,
+std::vector<JobResult> RunSuite(const std::vector<JobSpec>& jobs, const EvaluateFlags& flags,
                                 std::vector<RunRecord>* shown) {
   const std::vector<PolicySpec> policies = FindPolicies(flags.policies);
-  const MiniaturePools pools = LoadPools(jobs);
+  const MiniaturePools pools = LoadPools(jobs, FashionMnistFolder());
   Progress progress("evaluate", static_cast<long>(jobs.size()), flags.json);
   std::vector<std::vector<JobResult>> parts(jobs.size());
   ParallelFor(static_cast<int>(jobs.size()), flags.threads, [&](int i) {
@@ -167,13 +159,12 @@ std::vector<JobResult> RunSuite(const std::vector<SuiteJob>& jobs, const Evaluat
 }
 
 // Real SGD: a run takes seconds to minutes, so runs, not jobs, are what threads take.
-std::vector<JobResult> RunVirtualSuite(const std::vector<SuiteJob>& jobs,
-                                       const EvaluateFlags& flags, const VirtualSuite& suite,
-                                       std::vector<RunRecord>* shown) {
+std::vector<JobResult> RunVirtualSuite(const std::vector<JobSpec>& jobs, const EvaluateFlags& flags,
+                                       const VirtualSuite& suite, std::vector<RunRecord>* shown) {
   const std::vector<PolicySpec> policies = FindPolicies(flags.policies);
   const VirtualMaker make = suite(jobs, flags.data);
-  std::vector<std::pair<const SuiteJob*, PolicySpec>> runs;
-  for (const SuiteJob& job : jobs) {
+  std::vector<std::pair<const JobSpec*, PolicySpec>> runs;
+  for (const JobSpec& job : jobs) {
     for (const PolicySpec& spec : policies) runs.emplace_back(&job, spec);
     if (!flags.all_static) continue;
     for (PolicySpec& spec : CommonSizes(job)) runs.emplace_back(&job, std::move(spec));
@@ -191,17 +182,19 @@ std::vector<JobResult> RunVirtualSuite(const std::vector<SuiteJob>& jobs,
   return results;
 }
 
-std::string TablesText(const std::vector<SuiteJob>& jobs, const EvaluateFlags& flags,
+std::string TablesText(const std::vector<JobSpec>& jobs, const EvaluateFlags& flags,
                        const std::vector<JobResult>& results) {
   if (flags.backend == "virtual") return VirtualTables(results);
   std::map<std::string, std::string> engine;
-  for (const SuiteJob& job : jobs) engine[job.workload.name] = EngineOf(job.workload);
+  for (const JobSpec& job : jobs) engine[job.workload.name] = EngineOf(job.workload);
   return SimulatedTables(results, engine);
 }
 
 void Evaluate(const EvaluateFlags& flags, const VirtualSuite& suite) {
-  const std::vector<SuiteJob> jobs = ListJobs(flags.suite);
-  ReportPage page;
+  SuiteOptions suite_options = flags.suite;
+  suite_options.shipped = DataFolder() + "/scenarios";
+  const std::vector<JobSpec> jobs = ListJobs(suite_options, FindWorkloadFile);
+  Page page{.find_model = FindModel};
   std::vector<RunRecord>* shown = flags.report.empty() ? nullptr : &page.runs;
   const std::vector<JobResult> results = flags.backend == "virtual"
                                              ? RunVirtualSuite(jobs, flags, suite, shown)
@@ -214,7 +207,7 @@ void Evaluate(const EvaluateFlags& flags, const VirtualSuite& suite) {
   }
   if (flags.report.empty()) return;
   page.table = text;
-  WriteReport(flags.report, page);
+  WritePage(flags.report, page);
   std::fprintf(stderr, "report: %s\n", flags.report.c_str());
 }
 

@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "dynamix/core/input_error.h"
-#include "dynamix/testbed/worker_cgroups.h"
-#include "dynamix/training/launcher.h"
+#include "dynamix/host/launcher.h"
+#include "dynamix/host/worker_cgroups.h"
 
 namespace dynamix {
 

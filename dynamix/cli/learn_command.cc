@@ -10,11 +10,11 @@
 #include "dynamix/cli/commands.h"
 #include "dynamix/cli/data_folder.h"
 #include "dynamix/cli/interrupt.h"
-#include "dynamix/cli/learn_tasks.h"
 #include "dynamix/cli/progress.h"
-#include "dynamix/cli/suite.h"
-#include "dynamix/cli/table.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/evaluation/learning_tasks.h"
+#include "dynamix/evaluation/suite.h"
+#include "dynamix/evaluation/table.h"
 #include "dynamix/policies/make_policy.h"
 #include "dynamix/ppo/learned_policy.h"
 
@@ -218,7 +218,7 @@ void Learn(LearnFlags flags, const std::string& config) {
     flags.run.learning.families_off.push_back(ParseFamily(name));
   flags.run.learning.max_workers = flags.tasks.max_workers;
   flags.run.Validate();
-  flags.tasks.pools = LoadAllPools();
+  flags.tasks.pools = LoadAllPools(FashionMnistFolder());
   flags.tasks.fitted = LoadFitted(flags.fitted);
   flags.tasks.Validate();
   fs::create_directories(flags.folder);

@@ -1,6 +1,7 @@
 // dynamix: every command. Those that train are handed over to dynamix-train (trainer.h).
 #include "dynamix/cli/arbitrator_command.h"
 #include "dynamix/cli/commands.h"
+#include "dynamix/cli/launch_command.h"
 #include "dynamix/cli/monitor_command.h"
 #include "dynamix/cli/program.h"
 #include "dynamix/cli/testbed_command.h"
@@ -16,6 +17,7 @@ int main(int argc, char** argv) {
     dynamix::AddMonitorCommand(app);
     dynamix::AddArbitratorCommand(app);
     dynamix::AddTestbedCommand(app);
+    dynamix::AddLaunchCommand(app);
     dynamix::AddTrainerCommands(app);
   });
 }

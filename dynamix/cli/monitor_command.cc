@@ -16,7 +16,7 @@
 #include "dynamix/cli/interrupt.h"
 #include "dynamix/cli/monitor_view.h"
 #include "dynamix/core/input_error.h"
-#include "dynamix/monitor/cgroup.h"
+#include "dynamix/host/cgroup.h"
 #include "dynamix/monitor/monitor.h"
 
 namespace dynamix {

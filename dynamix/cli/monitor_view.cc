@@ -1,6 +1,6 @@
 #include "dynamix/cli/monitor_view.h"
 
-#include "dynamix/cli/table.h"
+#include "dynamix/evaluation/table.h"
 
 namespace dynamix {
 namespace {

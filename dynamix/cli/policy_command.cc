@@ -15,6 +15,7 @@
 
 #include "dynamix/cli/commands.h"
 #include "dynamix/core/features.h"
+#include "dynamix/host/atomic_file.h"
 #include "dynamix/ppo/export.h"
 #include "dynamix/ppo/policy_file.h"
 #include "dynamix/ppo/tensor_file.h"

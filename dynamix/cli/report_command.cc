@@ -5,7 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "dynamix/cli/commands.h"
-#include "dynamix/cli/report.h"
+#include "dynamix/cli/find_policy.h"
+#include "dynamix/page/page.h"
 
 namespace dynamix {
 namespace {
@@ -17,12 +18,12 @@ struct ReportFlags {
 };
 
 void MakeReport(const ReportFlags& flags) {
-  ReportPage page{.title = flags.title};
+  Page page{.title = flags.title, .find_model = FindModel};
   for (const std::string& folder : flags.runs) page.runs.push_back(LoadRun(folder));
   const std::string out =
       !flags.out.empty() ? flags.out
                          : (std::filesystem::path(flags.runs.front()) / "report.html").string();
-  WriteReport(out, page);
+  WritePage(out, page);
   if (flags.json) {
     std::printf("%s\n", nlohmann::json{{"report", out}, {"runs", page.runs.size()}}.dump().c_str());
   } else {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "dynamix/testbed/worker_cgroups.h"
+#include "dynamix/host/worker_cgroups.h"
 
 namespace dynamix {
 

@@ -9,14 +9,14 @@
 #include "dynamix/cli/data_folder.h"
 #include "dynamix/cli/interrupt.h"
 #include "dynamix/cli/progress.h"
-#include "dynamix/cli/run_config.h"
-#include "dynamix/cli/suite.h"
 #include "dynamix/cli/train_flags.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/evaluation/suite.h"
+#include "dynamix/host/rank_place.h"
+#include "dynamix/record/run_config.h"
 #include "dynamix/simulator/task.h"
 #include "dynamix/training/checkpoint.h"
 #include "dynamix/training/classifier.h"
-#include "dynamix/training/rank_place.h"
 #include "dynamix/training/virtual_cluster.h"
 
 namespace dynamix {
@@ -70,19 +70,22 @@ void RequireNothingUnfinished(const fs::path& folder) {
 TrainJob MakeJob(const TrainFlags& flags) {
   TrainJob job;
   const std::string cluster = flags.cluster.empty() ? "homogeneous" : flags.cluster;
-  job.scenario = LoadScenario(FindData("--cluster", cluster, "scenarios", ".toml"));
-  job.workload = LoadWorkload(FindData("--workload", flags.workload, "workloads", ".toml"));
+  JobSpec& spec = job.spec;
+  spec.scenario = LoadScenario(FindData("--cluster", cluster, "scenarios", ".toml"));
+  spec.workload = LoadWorkload(FindData("--workload", flags.workload, "workloads", ".toml"));
+  spec.workers = Workers(flags, spec.scenario);
+  spec.workload = spec.workload.OnWorkers(spec.workers);
+  spec.seed = static_cast<std::uint64_t>(flags.seed);
+  spec.window = flags.window;
   job.policy = FindPolicy(flags.policy);
-  job.workers = Workers(flags, job.scenario);
-  job.workload = job.workload.OnWorkers(job.workers);
-  Override(flags, job.workload, job.scenario);
-  job.scenario.Validate();
-  job.workload.Validate();
+  Override(flags, spec.workload, spec.scenario);
+  spec.scenario.Validate();
+  spec.workload.Validate();
   const std::string policy = std::filesystem::path(flags.policy).stem().string();
-  job.name = job.workload.name + "-" + job.scenario.name + "-" + std::to_string(job.workers) + "-" +
-             policy + "-" + std::to_string(flags.seed);
+  job.name = spec.workload.name + "-" + spec.scenario.name + "-" + std::to_string(spec.workers) +
+             "-" + policy + "-" + std::to_string(flags.seed);
   if (!flags.no_record) job.folder = flags.run.empty() ? "runs/" + job.name : flags.run;
-  job.config = FormatRunConfig(ConfigOf(flags, job));
+  job.config = FormatRunConfig(ConfigOf(flags, spec));
   return job;
 }
 
@@ -94,7 +97,8 @@ void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedClust
   const auto policy = job.policy.make();
   Arbitrator arbitrator(*policy, job.policy.actions, Rng(flags.seed));
   RunFolder folder(job.folder, job.config);
-  Progress progress("train", static_cast<long>(job.workload.optimizer.planned_samples), flags.json);
+  Progress progress("train", static_cast<long>(job.spec.workload.optimizer.planned_samples),
+                    flags.json);
   const InterruptFlag interrupted;
   RoundRecorder record(folder, job.policy.actions, reference);
   RunFigures figures;
@@ -129,20 +133,17 @@ void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedClust
 
 void RunVirtual(const TrainFlags& flags, const TrainJob& job) {
   SetThreads(flags.threads);
-  const std::string& dataset = job.workload.model.dataset;
+  const std::string& dataset = job.spec.workload.model.dataset;
   auto data = std::make_shared<const Dataset>(
       LoadDataset(dataset, flags.data.empty() ? DatasetFolder(dataset) : flags.data));
-  VirtualClusterOptions options{.window_iterations = flags.window};
+  VirtualClusterOptions options;
   if (flags.held_out > 0) options.held_out_samples = flags.held_out;
-  const auto cluster = MakeVirtualCluster(job.scenario, job.workload, job.workers, flags.seed,
-                                          std::move(data), options);
+  const auto cluster = MakeVirtualCluster(job.spec, std::move(data), options);
   RunEnvironment(flags, job, *cluster, nullptr);
 }
 
 void RunSimulated(const TrainFlags& flags, const TrainJob& job) {
-  const MiniaturePools pools = LoadPools({{job.scenario, job.workload, job.workers, flags.seed}});
-  const Task task =
-      MakeTask(job.scenario, job.workload, job.workers, flags.seed, pools, flags.window);
+  const Task task = MakeTask(job.spec, LoadPools({job.spec}, FashionMnistFolder()));
   RunEnvironment(flags, job, *task.MakeEnvironment(), &task.reference);
 }
 
@@ -154,7 +155,7 @@ void Train(const TrainFlags& flags) {
   if (!flags.resume && !job.folder.empty()) RequireNothingUnfinished(job.folder);
   if (flags.backend == "sim") return RunSimulated(flags, job);
   if (flags.backend == "virtual") return RunVirtual(flags, job);
-  if (OwnPlace().size == 1 && job.workers > 1) return LaunchRanks(flags, job);
+  if (OwnPlace().size == 1 && job.spec.workers > 1) return LaunchRanks(flags, job);
   RunLiveRank(flags, job);
 }
 

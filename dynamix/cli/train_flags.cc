@@ -3,9 +3,10 @@
 #include <cmath>
 #include <cstdio>
 
-#include "dynamix/cli/report.h"
-#include "dynamix/cli/table.h"
-#include "dynamix/testbed/timeline.h"
+#include "dynamix/cli/find_policy.h"
+#include "dynamix/evaluation/table.h"
+#include "dynamix/page/page.h"
+#include "dynamix/simulator/simulated_cluster.h"
 
 namespace dynamix {
 
@@ -34,8 +35,7 @@ const char* KindName(EventKind kind) {
 nlohmann::json EventsJson(const TrainFlags& flags, const TrainJob& job, double seconds) {
   nlohmann::json events = nlohmann::json::array();
   if (flags.cluster.empty()) return events;
-  for (const TimedEvent& event :
-       EventsOf(job.scenario, job.workload, job.workers, static_cast<std::uint64_t>(flags.seed))) {
+  for (const TimedEvent& event : EventsOf(job.spec)) {
     if (event.begin_s > seconds) continue;
     events.push_back({{"kind", KindName(event.kind)},
                       {"worker", event.worker},
@@ -48,20 +48,14 @@ nlohmann::json EventsJson(const TrainFlags& flags, const TrainJob& job, double s
 
 }  // namespace
 
-RunConfig ConfigOf(const TrainFlags& flags, const TrainJob& job) {
-  return {.backend = flags.backend,
-          .policy = flags.policy,
-          .workload = job.workload,
-          .scenario = job.scenario,
-          .workers = job.workers,
-          .seed = flags.seed,
-          .window = flags.window};
+RunConfig ConfigOf(const TrainFlags& flags, const JobSpec& spec) {
+  return {.backend = flags.backend, .policy = flags.policy, .job = spec};
 }
 
 nlohmann::json SummaryJson(const TrainFlags& flags, const TrainJob& job, const JobResult& result,
                            const RunFigures& figures) {
-  nlohmann::json summary = SummaryJson(ConfigOf(flags, job), result, figures.seconds);
-  const double target = job.workload.target.accuracy;
+  nlohmann::json summary = SummaryJson(ConfigOf(flags, job.spec), result, figures.seconds);
+  const double target = job.spec.workload.target.accuracy;
   summary["target_accuracy"] = Number(target > 0 ? target : kMissing);
   summary["samples"] = figures.samples;
   summary["iteration_ms"] = figures.iteration_ms;
@@ -82,9 +76,9 @@ void FinishRun(const TrainFlags& flags, const TrainJob& job, RunFolder& folder,
   folder.Finish(summary);
   if (!job.folder.empty()) {
     try {
-      ReportPage page;
+      Page page{.find_model = FindModel};
       page.runs.push_back(LoadRun(job.folder));
-      WriteReport((job.folder / "report.html").string(), page);
+      WritePage((job.folder / "report.html").string(), page);
     } catch (const std::exception& error) {  // the training itself is done and saved
       std::fprintf(stderr, "no report: %s\n", error.what());
     }

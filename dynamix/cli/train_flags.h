@@ -4,13 +4,12 @@
 #include <filesystem>
 #include <string>
 
-#include "dynamix/arbitrator/evaluation.h"
 #include "dynamix/cli/advisor_flags.h"
-#include "dynamix/cli/policy_spec.h"
-#include "dynamix/cli/run_config.h"
-#include "dynamix/cli/run_folder.h"
-#include "dynamix/simulator/scenario.h"
-#include "dynamix/simulator/workload.h"
+#include "dynamix/cli/find_policy.h"
+#include "dynamix/evaluation/evaluation.h"
+#include "dynamix/job/job_spec.h"
+#include "dynamix/record/run_config.h"
+#include "dynamix/record/run_folder.h"
 
 namespace dynamix {
 
@@ -48,10 +47,8 @@ struct TrainFlags {
 
 // The job, with overrides applied.
 struct TrainJob {
-  Scenario scenario;
-  Workload workload;
+  JobSpec spec;
   PolicySpec policy;
-  int workers = 0;
   std::filesystem::path folder;  // empty: nothing is recorded
   std::string name;              // for tables and checkpoints
   std::string config;            // effective, as TOML
@@ -60,7 +57,7 @@ struct TrainJob {
 // Loads what the flags name. Throws InputError.
 TrainJob MakeJob(const TrainFlags& flags);
 
-RunConfig ConfigOf(const TrainFlags& flags, const TrainJob& job);
+RunConfig ConfigOf(const TrainFlags& flags, const JobSpec& spec);
 
 // What a run adds up to, besides JobResult.
 struct RunFigures {

@@ -8,9 +8,10 @@
 
 #include "dynamix/cli/train_flags.h"
 #include "dynamix/cli/trainer.h"
+#include "dynamix/host/launcher.h"
+#include "dynamix/host/worker_cgroups.h"
+#include "dynamix/simulator/simulated_cluster.h"
 #include "dynamix/testbed/testbed.h"
-#include "dynamix/testbed/timeline.h"
-#include "dynamix/training/launcher.h"
 
 namespace dynamix {
 namespace {
@@ -24,8 +25,8 @@ std::vector<std::string> OwnCommand() {
 
 int LaunchOnTestbed(const TrainFlags& flags, const TrainJob& job, LaunchOptions& launch) {
   TestbedOptions options;
-  options.nodes = ResolveNodes(job.scenario, job.workers);
-  options.events = EventsOf(job.scenario, job.workload, job.workers, flags.seed);
+  options.nodes = ResolveNodes(job.spec.scenario, job.spec.workers);
+  options.events = EventsOf(job.spec);
   options.network = flags.testbed != "plain";
   if (flags.testbed == "quota") options.quota_cpus = std::thread::hardware_concurrency();
   const Testbed testbed(options);
@@ -40,7 +41,7 @@ int LaunchOnTestbed(const TrainFlags& flags, const TrainJob& job, LaunchOptions&
 }
 
 int LaunchPlainly(const TrainJob& job, LaunchOptions& launch) {
-  const WorkerCgroups cgroups("launch", job.workers);
+  const WorkerCgroups cgroups("launch", job.spec.workers);
   launch.enter = [&](int rank) { return cgroups.Enter(rank); };
   return Launch(launch);
 }
@@ -49,7 +50,7 @@ int LaunchPlainly(const TrainJob& job, LaunchOptions& launch) {
 
 void LaunchRanks(const TrainFlags& flags, const TrainJob& job) {
   // Ranks save after the iteration under way, which may take as long as a rank may be silent.
-  LaunchOptions launch{.ranks = job.workers,
+  LaunchOptions launch{.ranks = job.spec.workers,
                        .command = OwnCommand(),
                        .prefix = false,
                        .grace_s = std::clamp(flags.timeout_s, 15.0, 3600.0)};

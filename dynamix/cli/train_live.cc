@@ -11,13 +11,13 @@
 #include "dynamix/cli/data_folder.h"
 #include "dynamix/cli/interrupt.h"
 #include "dynamix/cli/progress.h"
-#include "dynamix/cli/table.h"
 #include "dynamix/cli/train_flags.h"
+#include "dynamix/evaluation/table.h"
+#include "dynamix/host/job_clock.h"
 #include "dynamix/monitor/monitor.h"
 #include "dynamix/rpc/remote_advisor.h"
-#include "dynamix/testbed/job_clock.h"
+#include "dynamix/simulator/simulated_cluster.h"
 #include "dynamix/testbed/pace.h"
-#include "dynamix/testbed/timeline.h"
 #include "dynamix/training/in_process_advisor.h"
 #include "dynamix/training/live_job.h"
 
@@ -102,7 +102,7 @@ struct LiveRank {
 };
 
 BatchReader MakeReader(const TrainFlags& flags, const TrainJob& job) {
-  const std::string& dataset = job.workload.model.dataset;
+  const std::string& dataset = job.spec.workload.model.dataset;
   auto data = std::make_shared<const Dataset>(
       LoadDataset(dataset, flags.data.empty() ? DatasetFolder(dataset) : flags.data));
   const AugmentationOptions augmentation = UsualAugmentation(*data);
@@ -117,7 +117,7 @@ LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
       policy(job.policy.make()),
       arbitrator(*policy, job.policy.actions, Rng(flags.seed)),
       advisor(MakeAdvisor(flags, job)),
-      classifier(job.workload.model, MakeReader(flags, job), flags.seed) {
+      classifier(job.spec.workload.model, MakeReader(flags, job), flags.seed) {
   worker =
       OrThrow(Worker::Start(*group, TrainableOf(classifier), Options(flags, job), advisor.get()));
   live =
@@ -132,8 +132,9 @@ LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
 
 // With --advisor the arbitrator is another process, which also keeps the record of rounds.
 std::unique_ptr<Advisor> LiveRank::MakeAdvisor(const TrainFlags& flags, const TrainJob& job) {
-  const OptimizerOptions& optimizer = job.workload.optimizer;
-  const double target = job.workload.target.accuracy > 0 ? job.workload.target.accuracy : kMissing;
+  const OptimizerOptions& optimizer = job.spec.workload.optimizer;
+  const double target =
+      job.spec.workload.target.accuracy > 0 ? job.spec.workload.target.accuracy : kMissing;
   if (flags.advisor.address.empty())
     return std::make_unique<InProcessAdvisor>(
         *group, optimizer,
@@ -164,12 +165,13 @@ std::unique_ptr<Advisor> LiveRank::MakeAdvisor(const TrainFlags& flags, const Tr
 
 WorkerOptions LiveRank::Options(const TrainFlags& flags, const TrainJob& job) {
   WorkerOptions options;
-  options.optimizer = job.workload.optimizer;
+  options.optimizer = job.spec.workload.optimizer;
   options.seed = flags.seed;
-  options.bounds = job.scenario.bounds;
-  const double equal_part = job.workload.optimizer.base_batch / job.workers;
-  options.start_batch = ClampBatch(
-      job.scenario.start_batch > 0 ? job.scenario.start_batch : equal_part, 0, job.scenario.bounds);
+  options.bounds = job.spec.scenario.bounds;
+  const double equal_part = job.spec.workload.optimizer.base_batch / job.spec.workers;
+  options.start_batch =
+      ClampBatch(job.spec.scenario.start_batch > 0 ? job.spec.scenario.start_batch : equal_part, 0,
+                 job.spec.scenario.bounds);
   options.micro_batch = flags.micro_batch;
   options.window_iterations = flags.window;
   if (flags.monitor != "none") {
@@ -181,7 +183,7 @@ WorkerOptions LiveRank::Options(const TrainFlags& flags, const TrainJob& job) {
     };
   }
   if (flags.cluster.empty() || flags.testbed == "quota") return options;
-  pace = std::make_unique<Pace>(job.scenario, job.workload, job.workers, group->rank(), flags.seed);
+  pace = std::make_unique<Pace>(job.spec, group->rank());
   options.least_compute_ms = [this](int batch) {
     return pace->NextMs(batch, live ? live->state().seconds : 0);
   };
@@ -191,13 +193,13 @@ WorkerOptions LiveRank::Options(const TrainFlags& flags, const TrainJob& job) {
 LiveJobOptions LiveRank::JobOptions(const TrainFlags& flags, const TrainJob& job) const {
   LiveJobOptions options;
   options.name = job.name;
-  options.planned_samples = job.workload.optimizer.planned_samples;
-  options.target_accuracy = job.workload.target.accuracy;
-  options.target_loss = job.workload.target.loss;
+  options.planned_samples = job.spec.workload.optimizer.planned_samples;
+  options.target_accuracy = job.spec.workload.target.accuracy;
+  options.target_loss = job.spec.workload.target.loss;
   options.stop_at_target = !flags.full && flags.time_s == 0 && flags.epochs == 0;
   options.most_seconds = flags.time_s;
   if (options.stop_at_target && !flags.cluster.empty())
-    options.most_seconds = BudgetSeconds(job.scenario, job.workload, job.workers);
+    options.most_seconds = BudgetSeconds(job.spec);
   options.evaluate_windows = flags.evaluate_windows;
   if (flags.held_out > 0) options.held_out_samples = flags.held_out;
   options.checkpoint_windows = flags.checkpoint_windows;
@@ -273,7 +275,7 @@ void LiveRank::Show(Progress& progress) {
 nlohmann::json LiveRank::Summary(const TrainFlags& flags, const TrainJob& job) {
   const LiveJobState& state = live->state();
   JobResult result;
-  result.workers = job.workers;
+  result.workers = job.spec.workers;
   result.reached = state.reached;
   result.time_to_target_s = state.reached ? state.time_to_target_s : state.seconds;
   result.final_accuracy = state.accuracy;
@@ -286,7 +288,7 @@ nlohmann::json LiveRank::Summary(const TrainFlags& flags, const TrainJob& job) {
   figures.iteration_ms = iterations > 0 ? 1e3 * state.seconds / iterations : 0;
   figures.last_batches = worker->batches();
   // Of this process's part of the job; a resumed one has seconds from before.
-  const double own_s = 1e-3 * worked_ms / job.workers;
+  const double own_s = 1e-3 * worked_ms / job.spec.workers;
   if (own_s > 0) figures.overhead_share = overhead_s / own_s;
   if (expected_ms > 0) figures.pace_ratio = computed_ms / expected_ms;
   return SummaryJson(flags, job, result, figures);
@@ -301,7 +303,7 @@ void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
   const bool first = rank.group->rank() == 0;
   std::optional<JobClock> clock = first ? OpenJobClock() : std::nullopt;
   {
-    Progress progress("train", static_cast<long>(job.workload.optimizer.planned_samples),
+    Progress progress("train", static_cast<long>(job.spec.workload.optimizer.planned_samples),
                       flags.json || !first, static_cast<long>(rank.live->state().samples));
     rank.Show(progress);
     OrThrow(rank.live->Run(

@@ -1,7 +1,6 @@
 // dynamix-train: the commands that need libtorch. dynamix becomes this program for them.
 #include "dynamix/cli/commands.h"
 #include "dynamix/cli/compare_command.h"
-#include "dynamix/cli/launch_command.h"
 #include "dynamix/cli/program.h"
 #include "dynamix/cli/train_command.h"
 
@@ -10,6 +9,5 @@ int main(int argc, char** argv) {
     dynamix::AddEvaluateCommand(app, dynamix::MakeVirtualSuite);
     dynamix::AddCompareCommand(app);
     dynamix::AddTrainCommand(app);
-    dynamix::AddLaunchCommand(app);
   });
 }

@@ -15,12 +15,10 @@ namespace {
 struct TrainerCommand {
   const char *name, *description;
 };
-// As compare_command.cc, train_command.cc and launch_command.cc have them; trainer_test.py
-// compares.
-constexpr std::array<TrainerCommand, 3> kCommands = {
+// As compare_command.cc and train_command.cc have them; trainer_test.py compares.
+constexpr std::array<TrainerCommand, 2> kCommands = {
     {{"compare", "Run one job under several policies and tell who won"},
-     {"train", "Train one job under one policy"},
-     {"launch", "Start N ranks of any program with torchrun's environment"}}};
+     {"train", "Train one job under one policy"}}};
 
 }  // namespace
 
@@ -54,7 +52,7 @@ void AddTrainerCommands(CLI::App& app) {
   }
 }
 
-VirtualMaker BecomeTrainerForSuite(const std::vector<SuiteJob>&, const std::string&) {
+VirtualMaker BecomeTrainerForSuite(const std::vector<JobSpec>&, const std::string&) {
   BecomeTrainer();
 }
 

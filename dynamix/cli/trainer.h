@@ -21,6 +21,6 @@ std::vector<std::string> OwnCommandLine();
 void AddTrainerCommands(CLI::App& app);
 
 // A VirtualSuite that hands over.
-VirtualMaker BecomeTrainerForSuite(const std::vector<SuiteJob>& jobs, const std::string& data);
+VirtualMaker BecomeTrainerForSuite(const std::vector<JobSpec>& jobs, const std::string& data);
 
 }  // namespace dynamix

@@ -25,7 +25,7 @@ def commands(program):
 def main():
     dynamix, trainer = sys.argv[1:]
     everything, training = commands(dynamix), commands(trainer)
-    assert {"train", "launch", "evaluate"} <= training.keys() <= everything.keys(), (training, everything)
+    assert {"train", "compare", "evaluate"} <= training.keys() <= everything.keys(), (training, everything)
     for name, description in training.items():
         assert everything[name] == description, (name, everything[name], description)
     code, text, _ = run(dynamix, "train", "--help")

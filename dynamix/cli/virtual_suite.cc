@@ -9,11 +9,11 @@
 
 namespace dynamix {
 
-VirtualMaker MakeVirtualSuite(const std::vector<SuiteJob>& jobs, const std::string& data) {
+VirtualMaker MakeVirtualSuite(const std::vector<JobSpec>& jobs, const std::string& data) {
   SetThreads(1);
   // Shared by the clusters of all jobs, which only read.
   std::map<std::string, std::shared_ptr<const Dataset>> sets;
-  for (const SuiteJob& job : jobs) {
+  for (const JobSpec& job : jobs) {
     const std::string& name = job.workload.model.dataset;
     if (sets.contains(name)) continue;
     if (!data.empty() && !sets.empty())
@@ -23,9 +23,8 @@ VirtualMaker MakeVirtualSuite(const std::vector<SuiteJob>& jobs, const std::stri
     sets[name] = std::make_shared<const Dataset>(
         LoadDataset(name, data.empty() ? DatasetFolder(name) : data));
   }
-  return [sets](const SuiteJob& job) {
-    return MakeVirtualCluster(job.scenario, job.workload.OnWorkers(job.workers), job.workers,
-                              job.seed, sets.at(job.workload.model.dataset));
+  return [sets](const JobSpec& job) {
+    return MakeVirtualCluster(job, sets.at(job.workload.model.dataset));
   };
 }
 

@@ -7,7 +7,7 @@
 
 #include "dynamix/core/encoder.h"
 #include "dynamix/core/input_error.h"
-#include "dynamix/core/sample_round.h"
+#include "dynamix/core/testing/sample_round.h"
 
 namespace dynamix {
 namespace {

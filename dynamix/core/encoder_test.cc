@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "dynamix/core/features.h"
-#include "dynamix/core/sample_round.h"
+#include "dynamix/core/testing/sample_round.h"
 
 namespace dynamix {
 namespace {

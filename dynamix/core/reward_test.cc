@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "dynamix/core/input_error.h"
-#include "dynamix/core/sample_round.h"
+#include "dynamix/core/testing/sample_round.h"
 
 namespace dynamix {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dynamix/core/sample_round.h"
+#include "dynamix/core/testing/sample_round.h"
 
 namespace dynamix {
 namespace {

@@ -10,12 +10,12 @@
 #include <string>
 #include <utility>
 
-#include "dynamix/monitor/cgroup.h"
-#include "dynamix/monitor/file_descriptor.h"
+#include "dynamix/host/cgroup.h"
+#include "dynamix/host/file_descriptor.h"
+#include "dynamix/host/text_file.h"
 #include "dynamix/monitor/network_source.h"
 #include "dynamix/monitor/tcp_monitor_bpf.h"
 #include "dynamix/monitor/tcp_monitor_program.skel.h"
-#include "dynamix/monitor/text_file.h"
 
 namespace dynamix {
 namespace {

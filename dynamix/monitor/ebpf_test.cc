@@ -8,9 +8,9 @@
 
 #include <memory>
 
-#include "dynamix/monitor/capabilities.h"
+#include "dynamix/host/capabilities.h"
 #include "dynamix/monitor/monitor.h"
-#include "dynamix/monitor/testdata/test_network.h"
+#include "dynamix/monitor/testing/test_network.h"
 
 namespace dynamix {
 namespace {

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "dynamix/monitor/proc_text.h"
+#include "dynamix/host/proc_text.h"
+#include "dynamix/host/text_file.h"
 #include "dynamix/monitor/process_tree.h"
-#include "dynamix/monitor/text_file.h"
 
 namespace dynamix {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "dynamix/core/report.h"
-#include "dynamix/monitor/cgroup.h"
+#include "dynamix/host/cgroup.h"
 #include "dynamix/monitor/network_source.h"
 
 namespace dynamix {

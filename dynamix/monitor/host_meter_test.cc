@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "dynamix/monitor/monitor.h"
-#include "dynamix/monitor/testdata/test_network.h"
+#include "dynamix/monitor/testing/test_network.h"
 
 namespace dynamix {
 namespace {

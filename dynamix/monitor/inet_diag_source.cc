@@ -17,11 +17,11 @@
 #include <thread>
 #include <utility>
 
-#include "dynamix/monitor/file_descriptor.h"
+#include "dynamix/host/file_descriptor.h"
+#include "dynamix/host/text_file.h"
 #include "dynamix/monitor/inet_diag_message.h"
 #include "dynamix/monitor/network_source.h"
 #include "dynamix/monitor/process_tree.h"
-#include "dynamix/monitor/text_file.h"
 
 namespace dynamix {
 namespace {

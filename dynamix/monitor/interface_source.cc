@@ -5,10 +5,10 @@
 #include <optional>
 #include <utility>
 
+#include "dynamix/host/proc_text.h"
+#include "dynamix/host/text_file.h"
 #include "dynamix/monitor/network_source.h"
-#include "dynamix/monitor/proc_text.h"
 #include "dynamix/monitor/process_tree.h"
-#include "dynamix/monitor/text_file.h"
 
 namespace dynamix {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "dynamix/monitor/capabilities.h"
+#include "dynamix/host/capabilities.h"
 #include "dynamix/monitor/process_tree.h"
 
 namespace dynamix {

@@ -11,9 +11,9 @@
 #include <cstdlib>
 #include <memory>
 
+#include "dynamix/host/text_file.h"
 #include "dynamix/monitor/network_source.h"
 #include "dynamix/monitor/socket_ledger.h"
-#include "dynamix/monitor/text_file.h"
 
 namespace dynamix {
 namespace {

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "dynamix/monitor/monitor.h"
-#include "dynamix/monitor/testdata/delay_relay.h"
-#include "dynamix/monitor/testdata/test_network.h"
+#include "dynamix/monitor/testing/relay_process.h"
+#include "dynamix/monitor/testing/test_network.h"
 
 namespace dynamix {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <unordered_map>
 
-#include "dynamix/monitor/cgroup.h"
-#include "dynamix/monitor/proc_text.h"
-#include "dynamix/monitor/text_file.h"
+#include "dynamix/host/cgroup.h"
+#include "dynamix/host/proc_text.h"
+#include "dynamix/host/text_file.h"
 
 namespace dynamix {
 namespace {

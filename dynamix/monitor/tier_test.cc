@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "dynamix/monitor/monitor.h"
-#include "dynamix/monitor/testdata/test_network.h"
+#include "dynamix/monitor/testing/test_network.h"
 
 namespace dynamix {
 namespace {

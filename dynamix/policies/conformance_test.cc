@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "dynamix/core/policy_conformance.h"
+#include "dynamix/core/testing/policy_conformance.h"
 #include "dynamix/policies/make_policy.h"
 
 namespace dynamix {

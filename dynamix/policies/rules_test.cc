@@ -9,7 +9,7 @@
 #include "dynamix/core/action.h"
 #include "dynamix/core/encoder.h"
 #include "dynamix/core/input_error.h"
-#include "dynamix/core/sample_round.h"
+#include "dynamix/core/testing/sample_round.h"
 #include "dynamix/policies/make_policy.h"
 
 namespace dynamix {

@@ -1,4 +1,4 @@
-#include "dynamix/ppo/cart_pole.h"
+#include "dynamix/ppo/testing/cart_pole.h"
 
 #include <gtest/gtest.h>
 

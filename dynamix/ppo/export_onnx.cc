@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "dynamix/host/atomic_file.h"
 #include "dynamix/ppo/export.h"
 #include "dynamix/ppo/tensor_file.h"
 

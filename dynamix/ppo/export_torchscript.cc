@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "dynamix/host/atomic_file.h"
 #include "dynamix/ppo/export.h"
 #include "dynamix/ppo/tensor_file.h"
 

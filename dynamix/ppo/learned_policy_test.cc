@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "dynamix/core/encoder.h"
-#include "dynamix/core/policy_conformance.h"
-#include "dynamix/core/sample_round.h"
+#include "dynamix/core/testing/policy_conformance.h"
+#include "dynamix/core/testing/sample_round.h"
 #include "dynamix/ppo/round_batch.h"
-#include "dynamix/ppo/small_policy.h"
+#include "dynamix/ppo/testing/small_policy.h"
 
 namespace dynamix {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/host/atomic_file.h"
 #include "dynamix/ppo/model_tensors.h"
 #include "dynamix/ppo/tensor_file.h"
 
@@ -142,7 +143,7 @@ Status Learner::Save(const std::string& path) const {
   file.metadata = {{"format", kFormat}, {"version", kVersion}};
   if (local_) PutAgent("local", *local_, file);
   if (team_) PutAgent("team", *team_, file);
-  return WriteBytes(path, EncodeTensors(file));
+  return WriteTensors(path, EncodeTensors(file));
 }
 
 Status Learner::Restore(const std::string& path) {

@@ -2,6 +2,7 @@
 
 #include "dynamix/core/features.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/host/atomic_file.h"
 #include "dynamix/ppo/model_tensors.h"
 #include "dynamix/ppo/tensor_file.h"
 
@@ -127,7 +128,7 @@ std::string TeamPrefix(std::size_t head) {
 }
 
 Status SavePolicy(const std::string& path, const PolicyModel& model) {
-  return WriteBytes(path, EncodePolicy(model));
+  return WriteTensors(path, EncodePolicy(model));
 }
 
 Result<PolicyModel> LoadPolicy(const std::string& path) {

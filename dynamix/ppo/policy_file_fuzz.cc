@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "dynamix/ppo/small_policy.h"
 #include "dynamix/ppo/tensor_file.h"
+#include "dynamix/ppo/testing/small_policy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const std::string good = dynamix::EncodePolicy(dynamix::SmallPolicy({1}, 1));

@@ -10,8 +10,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "dynamix/ppo/small_policy.h"
+#include "dynamix/host/atomic_file.h"
 #include "dynamix/ppo/tensor_file.h"
+#include "dynamix/ppo/testing/small_policy.h"
 
 namespace dynamix {
 namespace {

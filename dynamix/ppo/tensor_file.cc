@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "dynamix/host/atomic_file.h"
+
 namespace dynamix {
 namespace {
 
@@ -210,6 +212,11 @@ Result<TensorFile> DecodeTensors(std::string_view bytes) {
       Json::parse(bytes.substr(kPrefix, length), nullptr, /*allow_exceptions=*/false);
   if (!header.is_object()) return Error{"the header is not a JSON object"};
   return DecodeHeader(header, bytes.substr(kPrefix + length));
+}
+
+Status WriteTensors(const std::string& path, std::string_view bytes) {
+  return WriteBytes(path, bytes,
+                    [](std::string_view present) { return DecodeTensors(present).ok(); });
 }
 
 }  // namespace dynamix

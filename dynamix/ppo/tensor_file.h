@@ -2,9 +2,10 @@
 // safetensors:
 //
 //   u64 little-endian: length of the header, at most 1 MiB
-//   header: JSON {"__metadata__": {"sha256": "...", ...}, "name": {"dtype", "shape",
-//   "data_offsets"}, ...} data: the tensors, little-endian, back to back, covering the rest of the
-//   file
+//   header: JSON {"__metadata__": {"sha256": "...", ...},
+//                 "name": {"dtype", "shape", "data_offsets"}, ...}
+//   data: the tensors, little-endian, back to back, covering the rest of the file
+//
 // dtypes are F32, F64, U64. The checksum is SHA-256 over the whole file with the 64 digits of
 // "sha256" as zeros, so any changed byte, of header or data, is refused. Reading executes nothing
 // and believes nothing: every malformed, truncated or non-finite input is an Error that says what
@@ -34,7 +35,6 @@ struct TensorFile {
 };
 
 inline constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 20;
-inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 30;
 
 std::string EncodeTensors(const TensorFile& file);
 Result<TensorFile> DecodeTensors(std::string_view bytes);
@@ -46,11 +46,8 @@ std::string ChecksumOf(std::string_view bytes);
 // place for one.
 std::string Seal(std::string bytes);
 
-// Whole file, at most kMaxFileBytes.
-Result<std::string> ReadBytes(const std::string& path);
-// Replaces `path` by `bytes` or leaves it alone: written beside it, synced, renamed, folder synced.
-// What was there, if it is intact, becomes PreviousGeneration(path); `path` exists at every moment.
-Status WriteBytes(const std::string& path, std::string_view bytes);
-std::string PreviousGeneration(const std::string& path);
+// Replaces `path` by these bytes of a tensor file; what was there, if intact, becomes
+// PreviousGeneration(path) (host/atomic_file.h).
+Status WriteTensors(const std::string& path, std::string_view bytes);
 
 }  // namespace dynamix

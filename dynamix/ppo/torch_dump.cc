@@ -8,11 +8,12 @@
 #include <numeric>
 #include <string>
 
+#include "dynamix/host/atomic_file.h"
 #include "dynamix/ppo/agent.h"
 #include "dynamix/ppo/export.h"
 #include "dynamix/ppo/model_tensors.h"
-#include "dynamix/ppo/small_policy.h"
 #include "dynamix/ppo/tensor_file.h"
+#include "dynamix/ppo/testing/small_policy.h"
 
 namespace dynamix {
 namespace {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "dynamix/arbitrator/round_record.h"
 #include "dynamix/arbitrator/served_job.h"
 #include "dynamix/rpc/messages.h"
 #include "dynamix/rpc/round_gate.h"
@@ -28,18 +29,6 @@ enum class Refusal {
 
 // Called with the advice, or with a refusal and an advice without meaning.
 using Reply = std::function<void(Refusal, const Advice&)>;
-
-// One closed round, for records, metrics and logs.
-struct RoundRecord {
-  std::string job;
-  Round round;
-  Decision decision;
-  std::vector<int> previous;  // batches of the round before
-  double seconds = 0;         // on the job's clock, since the job's first round here
-  int fallbacks = 0, updates = 0;
-  int late = 0;  // active workers without a report
-};
-using OnRecord = std::function<void(RoundRecord)>;
 
 struct JobOptions {
   GateOptions gate;

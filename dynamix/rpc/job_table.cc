@@ -18,17 +18,17 @@ JobTable::JobTable(const ServiceOptions& options, const PolicySpec& policy)
     : options_(options),
       policy_(policy),
       timer_([this] { RunTimer(); }),
-      clerk_([this] { RunClerk(); }) {}
+      record_writer_([this] { RunRecordWriter(); }) {}
 
 JobTable::~JobTable() {
   ShutDown();
   {
-    const std::lock_guard lock(clerk_mutex_);
-    clerk_stops_ = true;
+    const std::lock_guard lock(records_mutex_);
+    writer_stops_ = true;
   }
-  clerk_wakes_.notify_all();
+  writer_wakes_.notify_all();
   timer_.join();
-  clerk_.join();
+  record_writer_.join();
 }
 
 void JobTable::Log(LogEvent event) const {
@@ -112,13 +112,13 @@ void JobTable::ShutDown() {
 void JobTable::Keep(RoundRecord record) {
   ++rounds_;
   late_ += record.late;
-  const std::lock_guard lock(clerk_mutex_);
+  const std::lock_guard lock(records_mutex_);
   if (records_.size() >= kMostRecords) {
     records_.pop_front();
     ++dropped_;
   }
   records_.push_back(std::move(record));
-  clerk_wakes_.notify_one();
+  writer_wakes_.notify_one();
 }
 
 void JobTable::RunTimer() {
@@ -141,10 +141,10 @@ void JobTable::RunTimer() {
   }
 }
 
-void JobTable::RunClerk() {
-  std::unique_lock lock(clerk_mutex_);
+void JobTable::RunRecordWriter() {
+  std::unique_lock lock(records_mutex_);
   while (true) {
-    clerk_wakes_.wait(lock, [this] { return clerk_stops_ || !records_.empty(); });
+    writer_wakes_.wait(lock, [this] { return writer_stops_ || !records_.empty(); });
     if (records_.empty()) return;
     const RoundRecord record = std::move(records_.front());
     records_.pop_front();

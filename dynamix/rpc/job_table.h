@@ -1,5 +1,5 @@
 // JobTable: the jobs of a service, the thread that closes overdue rounds and forgets abandoned
-// jobs, and the clerk that hands records on, so that a slow disk never delays advice.
+// jobs, and the record writer, a thread that hands records on, so that a slow disk never delays advice.
 //
 // Thread-safe.
 #pragma once
@@ -41,7 +41,7 @@ class JobTable {
   Result<std::shared_ptr<Job>> Open(const JoinMessage& message);
   void Keep(RoundRecord record);
   void RunTimer();
-  void RunClerk();
+  void RunRecordWriter();
 
   const ServiceOptions options_;
   mutable std::mutex mutex_;  // of the table, not of its jobs
@@ -49,14 +49,14 @@ class JobTable {
   std::map<std::string, std::shared_ptr<Job>> jobs_;
   bool stopping_ = false;
 
-  std::mutex clerk_mutex_;
-  std::condition_variable clerk_wakes_, timer_wakes_;
+  std::mutex records_mutex_;
+  std::condition_variable writer_wakes_, timer_wakes_;
   std::deque<RoundRecord> records_;
   std::map<std::string, int> fallbacks_, updates_;  // last told of each job
-  bool clerk_stops_ = false;
+  bool writer_stops_ = false;
 
   std::atomic<std::int64_t> reports_ = 0, rounds_ = 0, refused_ = 0, late_ = 0, dropped_ = 0;
-  std::thread timer_, clerk_;
+  std::thread timer_, record_writer_;
 };
 
 }  // namespace dynamix

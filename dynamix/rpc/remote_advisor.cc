@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "dynamix/core/input_error.h"
-#include "dynamix/rpc/courier.h"
+#include "dynamix/rpc/advisor_thread.h"
 
 namespace dynamix {
 
@@ -24,19 +24,19 @@ void RemoteAdvisorOptions::Validate() const {
 
 RemoteAdvisor::RemoteAdvisor(const RemoteAdvisorOptions& options) {
   options.Validate();
-  courier_ = std::make_unique<Courier>(options);
+  thread_ = std::make_unique<AdvisorThread>(options);
 }
 
 RemoteAdvisor::~RemoteAdvisor() = default;
 
 Status RemoteAdvisor::Submit(std::int64_t index, const RoundEntry& entry) {
-  courier_->Submit(index, entry);
+  thread_->Submit(index, entry);
   return Nothing{};
 }
 
-Answer RemoteAdvisor::Poll() { return courier_->Poll(); }
+Answer RemoteAdvisor::Poll() { return thread_->Poll(); }
 
-RemoteAdvisorCounts RemoteAdvisor::counts() const { return courier_->counts(); }
+RemoteAdvisorCounts RemoteAdvisor::counts() const { return thread_->counts(); }
 
 int StepLimit::Apply(int advised, int batch, const BatchBounds& bounds) {
   const int direction = (advised > batch) - (advised < batch);

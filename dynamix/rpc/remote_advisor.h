@@ -71,8 +71,8 @@ class RemoteAdvisor : public Advisor {
   RemoteAdvisorCounts counts() const;
 
  private:
-  class Courier;
-  std::unique_ptr<Courier> courier_;
+  class AdvisorThread;
+  std::unique_ptr<AdvisorThread> thread_;
 };
 
 // Keeps advice within `max_factor` of the batch; each swing in the other direction in a row takes

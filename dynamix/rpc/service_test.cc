@@ -7,7 +7,7 @@
 #include <atomic>
 #include <thread>
 
-#include "dynamix/arbitrator/fixed_policy.h"
+#include "dynamix/arbitrator/testing/fixed_policy.h"
 #include "dynamix/core/features.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/rpc/admin.h"

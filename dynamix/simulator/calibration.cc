@@ -22,7 +22,9 @@
 #include "dynamix/core/input_error.h"
 #include "dynamix/core/report.h"
 #include "dynamix/core/rng.h"
+#include "dynamix/simulator/engine.h"
 #include "dynamix/simulator/nelder_mead.h"
+#include "dynamix/simulator/quadratic.h"
 #include "dynamix/simulator/simulated_cluster.h"
 
 namespace dynamix {
@@ -31,14 +33,7 @@ namespace {
 double Squared(double x) { return x * x; }
 
 // The trace's cluster, for its nodes and events; it never runs.
-SimulatedCluster ClockOf(const Trace& trace) {
-  return {trace.scenario,
-          trace.workload,
-          trace.workers,
-          nullptr,
-          static_cast<std::uint64_t>(trace.seed),
-          trace.window_iterations};
-}
+SimulatedCluster ClockOf(const Trace& trace) { return {trace.job, nullptr}; }
 
 bool Overlaps(const TimedEvent& event, const TracedWindow& window) {
   return event.begin_s < window.begin_s + window.seconds && event.end_s > window.begin_s;
@@ -47,7 +42,7 @@ bool Overlaps(const TimedEvent& event, const TracedWindow& window) {
 // Adds y(b) of every quiet window and worker.
 void AddSampleTimes(const Trace& trace, std::map<int, std::vector<double>>& times) {
   const SimulatedCluster clock = ClockOf(trace);
-  const std::vector<Node> nodes = ResolveNodes(trace.scenario, trace.workers);
+  const std::vector<Node> nodes = ResolveNodes(trace.job.scenario, trace.job.workers);
   for (const TracedWindow& window : trace.windows) {
     for (std::size_t i = 0; i < window.compute_ms.size(); ++i) {
       if (window.batches[i] <= 0 || !(window.compute_ms[i] > 0)) continue;
@@ -69,8 +64,8 @@ void AddSampleTimes(const Trace& trace, std::map<int, std::vector<double>>& time
 template <typename Use>
 void ForQuietWindows(const std::vector<Trace>& traces, const CostOptions& cost, const Use& use) {
   for (const Trace& trace : traces) {
-    if (!trace.scenario.events.empty()) continue;
-    const Cluster cluster(trace.scenario, cost, trace.workers);
+    if (!trace.job.scenario.events.empty()) continue;
+    const Cluster cluster(trace.job.scenario, cost, trace.job.workers);
     for (const TracedWindow& window : trace.windows) {
       double slowest_ms = 0;
       for (const double own_ms : window.compute_ms)
@@ -145,7 +140,7 @@ QuadraticOptions FromPoint(const Point& point, QuadraticOptions options) {
 // was measured at their end is what is compared.
 constexpr std::size_t kSteps = 60;
 std::vector<TracedWindow> Steps(const Trace& trace) {
-  const int most = trace.window_iterations *
+  const int most = trace.job.window *
                    static_cast<int>(1 + trace.windows.size() / kSteps);  // iterations of a step
   std::vector<TracedWindow> steps;
   for (const TracedWindow& window : trace.windows) {
@@ -163,12 +158,12 @@ std::vector<TracedWindow> Steps(const Trace& trace) {
 constexpr double kSmoothing = 0.01;
 
 double Misfit(const Trace& trace, const QuadraticOptions& options, double target) {
-  Quadratic model(options, trace.workload.optimizer, 1);
+  Quadratic model(options, trace.job.workload.optimizer, 1);
   double accuracy = options.chance_accuracy, loss = model.HeldOutLoss();
   double sum = 0, weight = 1e-9;
   for (const TracedWindow& window : trace.windows) {
     const TrainingReport report = model.Run(window.batches, window.iterations);
-    const double share = window.Samples() / trace.workload.optimizer.planned_samples;
+    const double share = window.Samples() / trace.job.workload.optimizer.planned_samples;
     const double fresh = 1 - std::exp(-share / kSmoothing);
     accuracy += fresh * (model.HeldOutAccuracy() - accuracy);
     loss += fresh * (model.HeldOutLoss() - loss);
@@ -197,7 +192,7 @@ void Require(const std::vector<Trace>& traces) {
 
 FittedCost FitCost(const std::vector<Trace>& traces) {
   Require(traces);
-  CostOptions cost = traces.front().workload.cost;
+  CostOptions cost = traces.front().job.workload.cost;
   std::map<int, std::vector<double>> times;
   for (const Trace& trace : traces) AddSampleTimes(trace, times);
   if (times.empty()) throw InputError("calibration: no window without a slowdown was recorded");
@@ -237,7 +232,7 @@ FittedCost FitCost(const std::vector<Trace>& traces) {
 
 QuadraticOptions FitConvergence(const std::vector<Trace>& traces, double target) {
   Require(traces);
-  const Workload& workload = traces.front().workload;
+  const Workload& workload = traces.front().job.workload;
   QuadraticOptions first = workload.is_quadratic()
                                ? std::get<QuadraticOptions>(workload.convergence)
                                : QuadraticOptions{};
@@ -270,23 +265,21 @@ QuadraticOptions FitConvergence(const std::vector<Trace>& traces, double target)
 
 Trace Replay(const Trace& trace, const FittedCost& cost, const QuadraticOptions& convergence) {
   Trace replayed = trace;
-  replayed.workload.cost = cost.cost;
-  replayed.workload.convergence = convergence;
-  for (NodeGroup& group : replayed.scenario.nodes) group.node.overhead_ms += cost.extra_ms;
+  replayed.job.workload.cost = cost.cost;
+  replayed.job.workload.convergence = convergence;
+  for (NodeGroup& group : replayed.job.scenario.nodes) group.node.overhead_ms += cost.extra_ms;
   std::vector<Trace> seeds(3, replayed);
   for (Trace& own : seeds) {
-    own.seed = trace.seed + static_cast<int>(&own - seeds.data());
+    own.job.seed = trace.job.seed + static_cast<std::uint64_t>(&own - seeds.data());
     own.windows.clear();
-    SimulatedCluster cluster(own.scenario, own.workload, own.workers,
-                             own.workload.MakeConvergence({}, own.seed), own.seed,
-                             own.window_iterations);
+    SimulatedCluster cluster(own.job, MakeConvergence(own.job.workload, {}, own.job.seed));
     cluster.Reset();  // with the start batches, as the trace's first window
     for (std::size_t w = 0; w < 3 * trace.windows.size(); ++w) {
       const auto& batches = trace.windows[std::min(w, trace.windows.size() - 1)].batches;
       if (w > 0) cluster.Advance(batches);
       const double seconds = cluster.truth().window_seconds;
       own.windows.push_back({.batches = batches,
-                             .iterations = own.window_iterations,
+                             .iterations = own.job.window,
                              .begin_s = cluster.truth().seconds - seconds,
                              .seconds = seconds,
                              .held_out_accuracy = cluster.truth().held_out_accuracy,

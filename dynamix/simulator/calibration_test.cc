@@ -8,6 +8,7 @@
 
 #include "dynamix/core/input_error.h"
 #include "dynamix/core/report.h"
+#include "dynamix/simulator/engine.h"
 #include "dynamix/simulator/nelder_mead.h"
 #include "dynamix/simulator/simulated_cluster.h"
 
@@ -43,16 +44,14 @@ Workload Truth() {
 // A run at a constant local batch after the first window, recorded with the shipped constants as
 // what was believed of it.
 Trace Record(int batch, bool events = false) {
-  Trace trace{.workload = Truth(), .workers = 4, .seed = 3};
-  trace.scenario.start_batch = batch;
-  trace.scenario.nodes = {{.node = {.speed = 2}}, {.node = {.speed = 1}}};
-  if (events) trace.scenario.events = {{.at = 0.1, .duration = 0.2, .factor = 5}};
-  SimulatedCluster cluster(trace.scenario, trace.workload, trace.workers,
-                           trace.workload.MakeConvergence({}, 3), 3);
+  Trace trace{.job = {.workload = Truth(), .workers = 4, .seed = 3}};
+  trace.job.scenario.start_batch = batch;
+  trace.job.scenario.nodes = {{.node = {.speed = 2}}, {.node = {.speed = 1}}};
+  if (events) trace.job.scenario.events = {{.at = 0.1, .duration = 0.2, .factor = 5}};
+  SimulatedCluster cluster(trace.job, MakeConvergence(trace.job.workload, {}, 3));
   double begin = 0;
   const auto add = [&](const Round& round) {
-    TracedWindow window{
-        .iterations = trace.window_iterations, .begin_s = begin, .seconds = round.seconds};
+    TracedWindow window{.iterations = trace.job.window, .begin_s = begin, .seconds = round.seconds};
     window.held_out_accuracy = cluster.truth().held_out_accuracy;
     window.held_out_loss = cluster.truth().held_out_loss;
     for (const RoundEntry& entry : round.entries) {
@@ -65,10 +64,10 @@ Trace Record(int batch, bool events = false) {
     trace.windows.push_back(window);
   };
   add(cluster.Reset());
-  while (cluster.samples_seen() < trace.workload.optimizer.planned_samples)
+  while (cluster.samples_seen() < trace.job.workload.optimizer.planned_samples)
     add(cluster.Step(std::vector<int>(4, batch)));
-  trace.workload.cost = CostOptions{.gradient_bytes = 2e6};
-  trace.workload.convergence = QuadraticOptions{};
+  trace.job.workload.cost = CostOptions{.gradient_bytes = 2e6};
+  trace.job.workload.convergence = QuadraticOptions{};
   return trace;
 }
 
@@ -115,8 +114,8 @@ TEST(CalibrationTest, WhatAnIterationTakesBeyondTheModelIsTheClusters) {
 
 // Accuracy 0.01 a window, but for what the second seed adds.
 Trace Line(double added) {
-  Trace trace{.workload = Truth(), .workers = 1};
-  trace.workload.optimizer.planned_samples = 1000;
+  Trace trace{.job = {.workload = Truth(), .workers = 1}};
+  trace.job.workload.optimizer.planned_samples = 1000;
   for (int w = 0; w < 100; ++w)
     trace.windows.push_back({.batches = {1},
                              .iterations = 10,

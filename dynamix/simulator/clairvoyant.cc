@@ -43,9 +43,9 @@ struct BatchRange {
 };
 
 BatchRange LegalBatches(const Task& task) {
-  const BatchBounds& bounds = task.scenario.bounds;
-  return {static_cast<double>(bounds.lowest()) * task.workers,
-          static_cast<double>(bounds.highest()) * task.workers};
+  const BatchBounds& bounds = task.job.scenario.bounds;
+  return {static_cast<double>(bounds.lowest()) * task.job.workers,
+          static_cast<double>(bounds.highest()) * task.job.workers};
 }
 
 // What is tried runs on copies of one environment that is at its start.
@@ -75,7 +75,7 @@ class Search {
   }
 
   void FindConstant() {
-    constant_ = std::clamp(task_.workload.optimizer.base_batch, range_.low, range_.high);
+    constant_ = std::clamp(task_.job.workload.optimizer.base_batch, range_.low, range_.high);
     const double center = constant_;
     TryConstant(center);
     for (const double step : {std::sqrt(2.0), 1 / std::sqrt(2.0)}) {

@@ -17,7 +17,7 @@ Task MakeJob(LearningRateRule rule, double noise_scale, double overhead_ms) {
   workload.convergence = quadratic;
   Scenario scenario;
   scenario.nodes[0].node.overhead_ms = overhead_ms;
-  return MakeTask(scenario, workload, 4, 1, {});
+  return MakeTask({.scenario = scenario, .workload = workload, .workers = 4}, {});
 }
 
 TEST(BestConstantBatchTest, IsNeverSlowerThanTheReference) {

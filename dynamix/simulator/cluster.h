@@ -13,8 +13,8 @@
 
 #include "dynamix/core/report.h"
 #include "dynamix/core/rng.h"
-#include "dynamix/simulator/scenario.h"
-#include "dynamix/simulator/workload.h"
+#include "dynamix/job/scenario.h"
+#include "dynamix/job/workload.h"
 
 namespace dynamix {
 

@@ -63,7 +63,8 @@ TEST(DataFilesTest, ScenariosRunWithTheQuadraticsTheyName) {
       const Workload workload = LoadNamed(name);
       if (!workload.is_quadratic()) continue;
       for (const int workers : {2, 32}) {
-        const Task task = MakeTask(scenario, workload, workers, 1, {});
+        const Task task =
+            MakeTask({.scenario = scenario, .workload = workload, .workers = workers}, {});
         EXPECT_GT(task.reference_seconds, 0) << file << " " << name;
       }
     }

@@ -39,6 +39,7 @@
 
 #include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/simulator/miniatures/ranges.h"
 
 namespace dynamix {
 namespace {
@@ -74,8 +75,12 @@ class TaskDrawer {
     const Scenario scenario = DrawScenario(workload.cost);
     const std::uint64_t seed = rng_.Next();
     workload.target.run_share = rng_.Uniform(0.15, 0.95);
-    Task task =
-        MakeTask(scenario, workload, workers_, seed, options_.pools, options_.window_iterations);
+    Task task = MakeTask({.scenario = scenario,
+                          .workload = workload,
+                          .workers = workers_,
+                          .seed = seed,
+                          .window = options_.window_iterations},
+                         options_.pools);
     if (rng_.Uniform() < 0.3) task.limits.named_accuracy = 0;  // not every user names a target
     return Accept(std::move(task));
   }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "dynamix/core/input_error.h"
-#include "dynamix/simulator/environment_conformance.h"
+#include "dynamix/simulator/testing/environment_conformance.h"
 
 namespace dynamix {
 namespace {
@@ -18,8 +18,8 @@ DistributionOptions Quadratics(DistributionKind kind = DistributionKind::kTraini
 TEST(DistributionTest, TheSameNumberGivesTheSameTask) {
   Rng a(5), b(5);
   const Task x = RandomTask(a, Quadratics()), y = RandomTask(b, Quadratics());
-  EXPECT_EQ(FormatScenario(x.scenario), FormatScenario(y.scenario));
-  EXPECT_EQ(FormatWorkload(x.workload), FormatWorkload(y.workload));
+  EXPECT_EQ(FormatScenario(x.job.scenario), FormatScenario(y.job.scenario));
+  EXPECT_EQ(FormatWorkload(x.job.workload), FormatWorkload(y.job.workload));
   EXPECT_EQ(x.reference_seconds, y.reference_seconds);
   EXPECT_EQ(a.state(), b.state());
 }
@@ -34,7 +34,7 @@ TEST(DistributionTest, EveryTaskTakesOneNumber) {
 TEST(DistributionTest, TheThreeKindsNeverShareATask) {
   Rng a(5), b(5), c(5);
   const auto seed_of = [](Rng& rng, DistributionKind kind) {
-    return RandomTask(rng, Quadratics(kind)).seed;
+    return RandomTask(rng, Quadratics(kind)).job.seed;
   };
   const auto training = seed_of(a, DistributionKind::kTraining);
   const auto validation = seed_of(b, DistributionKind::kValidation);
@@ -50,22 +50,22 @@ TEST(DistributionTest, TasksAreReachableVariedAndInsideTheirRanges) {
   constexpr int kTasks = 150;
   for (int i = 0; i < kTasks; ++i) {
     const Task task = RandomTask(rng, Quadratics());
-    EXPECT_GE(task.workers, 2);
-    EXPECT_LE(task.workers, 16);
+    EXPECT_GE(task.job.workers, 2);
+    EXPECT_LE(task.job.workers, 16);
     EXPECT_LE(task.reference_seconds, task.reference.seconds());
     EXPECT_GE(task.reference_seconds, 0.1 * task.reference.seconds());
     EXPECT_NEAR(task.limits.seconds, 3 * task.reference_seconds, 1e-9 * task.limits.seconds);
-    quiet += task.scenario.events.empty();
-    ++rules[static_cast<int>(task.workload.optimizer.rule)];
+    quiet += task.job.scenario.events.empty();
+    ++rules[static_cast<int>(task.job.workload.optimizer.rule)];
     double fastest = 0, slowest = 1e9;
-    for (const NodeGroup& group : task.scenario.nodes) {
+    for (const NodeGroup& group : task.job.scenario.nodes) {
       fastest = std::max(fastest, group.node.speed);
       slowest = std::min(slowest, group.node.speed);
     }
     EXPECT_LE(fastest / slowest, 6.001);
     equal += fastest == slowest;
-    const double start = static_cast<double>(task.scenario.start_batch) * task.workers;
-    good_starts += std::abs(std::log2(start / task.workload.optimizer.base_batch)) < 0.3;
+    const double start = static_cast<double>(task.job.scenario.start_batch) * task.job.workers;
+    good_starts += std::abs(std::log2(start / task.job.workload.optimizer.base_batch)) < 0.3;
   }
   EXPECT_GT(quiet, kTasks / 5);
   EXPECT_GT(equal, kTasks / 4);
@@ -91,8 +91,8 @@ TEST(DistributionTest, DrawsMiniaturesOfTheAskedFamilies) {
   options.pools.gaussian = MakeGaussianPool(1);
   Rng rng(3);
   const Task task = RandomTask(rng, options);
-  ASSERT_FALSE(task.workload.is_quadratic());
-  EXPECT_EQ(std::get<MiniatureOptions>(task.workload.convergence).family,
+  ASSERT_FALSE(task.job.workload.is_quadratic());
+  EXPECT_EQ(std::get<MiniatureOptions>(task.job.workload.convergence).family,
             MiniatureFamily::kTeacher);
 }
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "dynamix/simulator/engine.h"
+
 namespace dynamix {
 namespace {
 
@@ -54,7 +56,7 @@ TEST(ReferenceCurveTest, ACurveThatNeverFallsHasNoProgress) {
 TEST(RunReferenceTest, LeavesTheClusterUntouchedAndRunsThePlannedSamples) {
   Workload workload;
   workload.optimizer.planned_samples = 128 * 20 * 50;
-  SimulatedCluster cluster({}, workload, 4, workload.MakeConvergence({}, 1), 1);
+  SimulatedCluster cluster({.workload = workload, .workers = 4}, MakeConvergence(workload, {}, 1));
   const ReferenceCurve curve = RunReference(cluster);
   EXPECT_EQ(cluster.samples_seen(), 0);
   EXPECT_NEAR(curve.seconds(), cluster.nominal_seconds(), 0.15 * cluster.nominal_seconds());

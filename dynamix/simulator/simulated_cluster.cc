@@ -1,8 +1,7 @@
 // One window of the simulated cluster:
 //
 //   1. who is present, and their batches, made legal; the first batch over a worker's memory costs
-//      that iteration again, lowers the worker's bound, and goes on in micro batches (DESIGN.md
-//      section 7)
+//      that iteration again, lowers the worker's bound, and goes on in micro batches (docs/training.md)
 //   2. the engine trains `window_iterations` steps, the cluster says how long they took
 //   3. truth: held-out loss and accuracy, smoothed over time with weight
 //      1 - exp(-window / (0.01 nominal_seconds))
@@ -25,22 +24,20 @@ constexpr std::uint64_t kClusterStream = 1, kEventStream = 2, kReportStream = 3;
 
 }  // namespace
 
-SimulatedCluster::SimulatedCluster(const Scenario& scenario, const Workload& workload, int workers,
-                                   std::unique_ptr<Convergence> engine, std::uint64_t seed,
-                                   int window_iterations)
-    : optimizer_(workload.optimizer),
-      late_reports_(scenario.late_reports),
-      window_iterations_(window_iterations),
-      seed_(seed),
+SimulatedCluster::SimulatedCluster(const JobSpec& job, std::unique_ptr<Convergence> engine)
+    : optimizer_(job.workload.optimizer),
+      late_reports_(job.scenario.late_reports),
+      window_iterations_(job.window),
+      seed_(job.seed),
       initial_engine_(std::move(engine)),
-      cluster_(scenario, workload.cost, workers),
-      rng_(seed) {
-  RequireInRange("workers", workers, 1, 4096);
-  RequireInRange("window_iterations", window_iterations, 1, 100000);
-  start_entries_.resize(workers);
-  const double equal_part = optimizer_.base_batch / workers;
-  for (int i = 0; i < workers; ++i) {
-    RoundEntry& entry = start_entries_[i];
+      cluster_(job.scenario, job.workload.cost, job.workers),
+      rng_(job.seed) {
+  RequireInRange("workers", job.workers, 1, 4096);
+  RequireInRange("window_iterations", job.window, 1, 100000);
+  const Scenario& scenario = job.scenario;
+  start_entries_.resize(job.workers);
+  const double equal_part = optimizer_.base_batch / job.workers;
+  for (RoundEntry& entry : start_entries_) {
     entry.bounds = scenario.bounds;
     const double wanted = scenario.start_batch > 0 ? scenario.start_batch : equal_part;
     entry.start_batch = entry.batch = ClampBatch(wanted, 0, entry.bounds);
@@ -51,7 +48,7 @@ SimulatedCluster::SimulatedCluster(const Scenario& scenario, const Workload& wor
   time_budget_s_ = scenario.time_budget * unit_s;
   sample_budget_ = scenario.sample_budget * optimizer_.planned_samples;
   cluster_.SetEvents(ResolveEvents(scenario, cluster_.nodes(), unit_s, 2 * scenario.time_budget,
-                                   Rng(seed).Fork(kEventStream).Next()));
+                                   Rng(job.seed).Fork(kEventStream).Next()));
 }
 
 SimulatedCluster::SimulatedCluster(const SimulatedCluster& other)
@@ -210,6 +207,15 @@ Round SimulatedCluster::MakeRound(const TrainingReport& training) {
     report.training = training;
   }
   return round;
+}
+
+// Both only for the clock: the cluster never runs, so it needs no engine.
+std::vector<TimedEvent> EventsOf(const JobSpec& job) {
+  return SimulatedCluster(job, nullptr).events();
+}
+
+double BudgetSeconds(const JobSpec& job) {
+  return SimulatedCluster(job, nullptr).time_budget_seconds();
 }
 
 }  // namespace dynamix

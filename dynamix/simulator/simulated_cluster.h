@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "dynamix/core/environment.h"
+#include "dynamix/job/job_spec.h"
 #include "dynamix/simulator/cluster.h"
 #include "dynamix/simulator/convergence.h"
-#include "dynamix/simulator/scenario.h"
-#include "dynamix/simulator/workload.h"
 
 namespace dynamix {
 
@@ -29,9 +28,7 @@ struct JobLimits {
 class SimulatedCluster : public Environment {
  public:
   // `engine` is kept as it is and cloned by every Reset.
-  SimulatedCluster(const Scenario& scenario, const Workload& workload, int workers,
-                   std::unique_ptr<Convergence> engine, std::uint64_t seed,
-                   int window_iterations = kWindowIterations);
+  SimulatedCluster(const JobSpec& job, std::unique_ptr<Convergence> engine);
   SimulatedCluster(const SimulatedCluster& other);
   SimulatedCluster& operator=(const SimulatedCluster&) = delete;
 
@@ -89,5 +86,10 @@ class SimulatedCluster : public Environment {
   std::vector<int> batches_;  // of the last window, 0: absent
   Truth truth_;
 };
+
+// The job's events on its clock, the same on all backends.
+std::vector<TimedEvent> EventsOf(const JobSpec& job);
+// The scenario's time budget in seconds of the job's clock.
+double BudgetSeconds(const JobSpec& job);
 
 }  // namespace dynamix

@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "dynamix/simulator/environment_conformance.h"
+#include "dynamix/simulator/engine.h"
+#include "dynamix/simulator/testing/environment_conformance.h"
 
 namespace dynamix {
 namespace {
@@ -49,8 +50,9 @@ Scenario Eventful() {
 
 std::unique_ptr<SimulatedCluster> Make(const Scenario& scenario, const Workload& workload,
                                        int workers, std::uint64_t seed = 1) {
-  return std::make_unique<SimulatedCluster>(scenario, workload, workers,
-                                            workload.MakeConvergence(Pools(), seed), seed);
+  return std::make_unique<SimulatedCluster>(
+      JobSpec{.scenario = scenario, .workload = workload, .workers = workers, .seed = seed},
+      MakeConvergence(workload, Pools(), seed));
 }
 
 TEST(SimulatedClusterTest, IsAnEnvironmentOnBothEngines) {

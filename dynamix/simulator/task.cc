@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "dynamix/core/input_error.h"
+#include "dynamix/simulator/engine.h"
 
 namespace dynamix {
 namespace {
@@ -12,9 +13,10 @@ constexpr double kLeastBudget = 3;  // reference times to target
 constexpr std::uint64_t kOffsetStride = 0x9E3779B97F4A7C15ULL;
 
 std::unique_ptr<SimulatedCluster> MakeCluster(const Task& task, std::uint64_t cluster_seed) {
-  return std::make_unique<SimulatedCluster>(task.scenario, task.workload, task.workers,
-                                            task.workload.MakeConvergence(task.pools, task.seed),
-                                            cluster_seed, task.window_iterations);
+  JobSpec job = task.job;
+  job.seed = cluster_seed;
+  return std::make_unique<SimulatedCluster>(
+      job, MakeConvergence(job.workload, task.pools, task.job.seed));
 }
 
 [[noreturn]] void RefuseTarget(const Workload& workload, std::string_view field, double value,
@@ -26,19 +28,19 @@ std::unique_ptr<SimulatedCluster> MakeCluster(const Task& task, std::uint64_t cl
 }
 
 void SetTarget(Task& task) {
-  const TargetOptions& target = task.workload.target;
+  const TargetOptions& target = task.job.workload.target;
   const ReferenceCurve& curve = task.reference;
   if (target.accuracy > 0) {
     const ReferenceCurve::Point* point = curve.FindAccuracy(target.accuracy);
     if (point == nullptr)
-      RefuseTarget(task.workload, "accuracy", target.accuracy, curve.points().back().accuracy);
+      RefuseTarget(task.job.workload, "accuracy", target.accuracy, curve.points().back().accuracy);
     task.limits.target_accuracy = task.limits.named_accuracy = target.accuracy;
     task.reference_seconds = point->seconds;
     return;
   }
   task.limits.target_loss = target.loss > 0 ? target.loss : curve.LossForTarget(target.run_share);
   if (task.limits.target_loss < curve.final_loss())
-    RefuseTarget(task.workload, "loss", task.limits.target_loss, curve.final_loss());
+    RefuseTarget(task.job.workload, "loss", task.limits.target_loss, curve.final_loss());
   task.reference_seconds = curve.TimeTo(task.limits.target_loss);
   task.limits.named_accuracy = curve.AccuracyAt(task.limits.target_loss);
 }
@@ -46,23 +48,19 @@ void SetTarget(Task& task) {
 }  // namespace
 
 std::unique_ptr<SimulatedCluster> Task::MakeEnvironment(std::uint64_t seed_offset) const {
-  auto cluster = MakeCluster(*this, seed + seed_offset * kOffsetStride);
+  auto cluster = MakeCluster(*this, job.seed + seed_offset * kOffsetStride);
   cluster->set_limits(limits);
   return cluster;
 }
 
-Task MakeTask(const Scenario& scenario, const Workload& workload, int workers, std::uint64_t seed,
-              const MiniaturePools& pools, int window_iterations) {
-  scenario.Validate();
-  workload.Validate();
-  Task task{.scenario = scenario,
-            .workload = workload.OnWorkers(workers),
-            .workers = workers,
-            .seed = seed,
-            .window_iterations = window_iterations,
-            .pools = workload.is_quadratic() ? MiniaturePools{} : pools,
+Task MakeTask(const JobSpec& job, const MiniaturePools& pools) {
+  job.scenario.Validate();
+  job.workload.Validate();
+  Task task{.job = job,
+            .pools = job.workload.is_quadratic() ? MiniaturePools{} : pools,
             .reference = ReferenceCurve({{0, 1}})};
-  const auto cluster = MakeCluster(task, seed);
+  task.job.workload = job.workload.OnWorkers(job.workers);
+  const auto cluster = MakeCluster(task, job.seed);
   task.reference = RunReference(*cluster);
   SetTarget(task);
   task.limits.seconds =

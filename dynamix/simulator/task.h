@@ -1,23 +1,18 @@
-// A task: a scenario, a workload, a number of workers and a seed, with the reference run that fixes
-// its target, budget and time scale. A value; making environments from it is thread-safe.
+// A task: a job with the reference run that fixes its target, budget and time scale. A value; making environments from it is thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
+#include "dynamix/job/job_spec.h"
+#include "dynamix/simulator/miniatures/data.h"
 #include "dynamix/simulator/reference.h"
-#include "dynamix/simulator/scenario.h"
 #include "dynamix/simulator/simulated_cluster.h"
-#include "dynamix/simulator/workload.h"
 
 namespace dynamix {
 
 struct Task {
-  Scenario scenario;
-  Workload workload;  // on this task's workers (Workload::OnWorkers applied)
-  int workers = 0;
-  std::uint64_t seed = 0;
-  int window_iterations = kWindowIterations;
+  JobSpec job;
   MiniaturePools pools;  // empty when the workload is a quadratic
   ReferenceCurve reference;
   JobLimits limits{};            // target of the workload, budget of the scenario
@@ -31,7 +26,6 @@ struct Task {
 // Runs the reference once. Throws InputError naming the target when the reference does not reach it
 // within the planned samples, and whatever the descriptions' own validation throws. The budget is
 // the scenario's, and at least three times the reference's time to the target.
-Task MakeTask(const Scenario& scenario, const Workload& workload, int workers, std::uint64_t seed,
-              const MiniaturePools& pools, int window_iterations = kWindowIterations);
+Task MakeTask(const JobSpec& job, const MiniaturePools& pools);
 
 }  // namespace dynamix

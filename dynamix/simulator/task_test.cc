@@ -21,7 +21,7 @@ double TimeUnderReference(const Task& task) {
   const auto cluster = task.MakeEnvironment();
   cluster->Reset();
   while (!cluster->truth().reached && !cluster->truth().out_of_time)
-    cluster->Advance(cluster->BalancedSizes(task.workload.optimizer.base_batch));
+    cluster->Advance(cluster->BalancedSizes(task.job.workload.optimizer.base_batch));
   EXPECT_TRUE(cluster->truth().reached);
   return cluster->truth().seconds;
 }
@@ -29,7 +29,7 @@ double TimeUnderReference(const Task& task) {
 TEST(TaskTest, TheReferenceReachesEveryKindOfTargetInItsTime) {
   for (const TargetOptions& target : {TargetOptions{.run_share = 0.6}, TargetOptions{.loss = 1.0},
                                       TargetOptions{.accuracy = 0.5}}) {
-    const Task task = MakeTask({}, Job(target), 4, 3, {});
+    const Task task = MakeTask({.workload = Job(target), .workers = 4, .seed = 3}, {});
     EXPECT_NEAR(TimeUnderReference(task), task.reference_seconds, 1e-9 * task.reference_seconds);
     EXPECT_GE(task.limits.seconds, 3 * task.reference_seconds);
   }
@@ -38,7 +38,8 @@ TEST(TaskTest, TheReferenceReachesEveryKindOfTargetInItsTime) {
 TEST(TaskTest, AnOffsetChangesNoiseButNotTheTask) {
   Scenario scenario;
   scenario.events = {{.target = EventTarget::kRandom, .duration = 0.1, .every = 0.2}};
-  const Task task = MakeTask(scenario, Job({.run_share = 0.6}), 8, 3, {});
+  const Task task = MakeTask(
+      {.scenario = scenario, .workload = Job({.run_share = 0.6}), .workers = 8, .seed = 3}, {});
   const auto a = task.MakeEnvironment(), b = task.MakeEnvironment(), c = task.MakeEnvironment(1);
   EXPECT_EQ(a->Reset().seconds, b->Reset().seconds);
   EXPECT_NE(a->truth().seconds, (c->Reset(), c->truth().seconds));
@@ -47,9 +48,9 @@ TEST(TaskTest, AnOffsetChangesNoiseButNotTheTask) {
 
 TEST(TaskTest, RefusesATargetTheReferenceDoesNotReach) {
   EXPECT_THAT(
-      [] { MakeTask({}, Job({.accuracy = 0.949}), 4, 1, {}); },
+      [] { MakeTask({.workload = Job({.accuracy = 0.949}), .workers = 4}, {}); },
       testing::ThrowsMessage<InputError>(testing::HasSubstr("job: target.accuracy = 0.949")));
-  EXPECT_THAT([] { MakeTask({}, Job({.loss = 0.01}), 4, 1, {}); },
+  EXPECT_THAT([] { MakeTask({.workload = Job({.loss = 0.01}), .workers = 4}, {}); },
               testing::ThrowsMessage<InputError>(testing::HasSubstr("job: target.loss = 0.01")));
 }
 

@@ -14,7 +14,7 @@ std::vector<double> SmoothAccuracies(const Trace& trace) {
   std::vector<double> samples, smooth;
   for (const TracedWindow& window : trace.windows)
     samples.push_back((samples.empty() ? 0 : samples.back()) + window.Samples());
-  const double half = 0.025 * trace.workload.optimizer.planned_samples;
+  const double half = 0.025 * trace.job.workload.optimizer.planned_samples;
   for (const double center : samples) {
     double sum = 0, count = 0;
     for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -28,8 +28,8 @@ std::vector<double> SmoothAccuracies(const Trace& trace) {
 }
 
 bool SameButForTheSeed(const Trace& a, const Trace& b) {
-  if (a.workers != b.workers || a.window_iterations != b.window_iterations ||
-      a.scenario.name != b.scenario.name || a.windows.size() != b.windows.size())
+  if (a.job.workers != b.job.workers || a.job.window != b.job.window ||
+      a.job.scenario.name != b.job.scenario.name || a.windows.size() != b.windows.size())
     return false;
   for (std::size_t w = 0; w < a.windows.size(); ++w)
     if (a.windows[w].batches != b.windows[w].batches) return false;

@@ -3,8 +3,7 @@
 
 #include <vector>
 
-#include "dynamix/simulator/scenario.h"
-#include "dynamix/simulator/workload.h"
+#include "dynamix/job/job_spec.h"
 
 namespace dynamix {
 
@@ -22,11 +21,7 @@ struct TracedWindow {
 };
 
 struct Trace {
-  Scenario scenario;
-  Workload workload;  // what was run, on this number of workers
-  int workers = 0;
-  int seed = 0;
-  int window_iterations = kWindowIterations;
+  JobSpec job;  // what was run
   std::vector<TracedWindow> windows;
 
   double MedianIterationMs() const;  // of windows: what else a machine does now and then is no cost

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "dynamix/core/result.h"
-#include "dynamix/simulator/scenario.h"
-#include "dynamix/testbed/delay_relay.h"
-#include "dynamix/testbed/helper_process.h"
-#include "dynamix/testbed/network_namespace.h"
+#include "dynamix/host/delay_relay.h"
+#include "dynamix/host/helper_process.h"
+#include "dynamix/host/network_namespace.h"
+#include "dynamix/job/scenario.h"
 
 namespace dynamix {
 

@@ -2,17 +2,16 @@
 
 #include <cmath>
 
-#include "dynamix/testbed/timeline.h"
+#include "dynamix/simulator/simulated_cluster.h"
 
 namespace dynamix {
 
-Pace::Pace(const Scenario& scenario, const Workload& workload, int workers, int rank,
-           std::uint64_t seed)
-    : cluster_(scenario, workload.cost, workers),
+Pace::Pace(const JobSpec& job, int rank)
+    : cluster_(job.scenario, job.workload.cost, job.workers),
       rank_(rank),
       jitter_(cluster_.nodes()[rank].jitter),
-      rng_(Rng(seed).Fork(static_cast<std::uint64_t>(rank))) {
-  cluster_.SetEvents(EventsOf(scenario, workload, workers, seed));
+      rng_(Rng(job.seed).Fork(static_cast<std::uint64_t>(rank))) {
+  cluster_.SetEvents(EventsOf(job));
 }
 
 double Pace::NextMs(int batch, double seconds) {

@@ -5,19 +5,15 @@
 // One thread per object; deterministic from its seed, but for the clock it is told.
 #pragma once
 
-#include <cstdint>
-
 #include "dynamix/core/rng.h"
+#include "dynamix/job/job_spec.h"
 #include "dynamix/simulator/cluster.h"
-#include "dynamix/simulator/scenario.h"
-#include "dynamix/simulator/workload.h"
 
 namespace dynamix {
 
 class Pace {
  public:
-  Pace(const Scenario& scenario, const Workload& workload, int workers, int rank,
-       std::uint64_t seed);
+  Pace(const JobSpec& job, int rank);
 
   // Of this rank's next iteration, which begins at `seconds` of the job's clock; the clock never
   // goes back.

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "dynamix/testbed/job_clock.h"
-#include "dynamix/testbed/timeline.h"
+#include "dynamix/host/job_clock.h"
+#include "dynamix/job/timeline.h"
 
 namespace dynamix {
 namespace {
@@ -30,8 +30,11 @@ factor = 4.0
 class PaceTest : public testing::Test {
  protected:
   PaceTest() { workload_.target.accuracy = 0.9; }
+  JobSpec Job(std::uint64_t seed) const {
+    return {.scenario = scenario_, .workload = workload_, .workers = 2, .seed = seed};
+  }
   double MeanMs(int rank, double seconds) {
-    Pace pace(scenario_, workload_, 2, rank, 7);
+    Pace pace(Job(7), rank);
     double sum = 0;
     for (int i = 0; i < 4000; ++i) sum += pace.NextMs(32, seconds);
     return sum / 4000;
@@ -50,8 +53,8 @@ TEST_F(PaceTest, FollowsSpeedOverheadAndSlowdownsOfItsNode) {
 }
 
 TEST_F(PaceTest, IsTheSameForTheSameSeedAndRank) {
-  Pace one(scenario_, workload_, 2, 0, 7), same(scenario_, workload_, 2, 0, 7);
-  Pace other(scenario_, workload_, 2, 0, 8);
+  Pace one(Job(7), 0), same(Job(7), 0);
+  Pace other(Job(8), 0);
   const double first = one.NextMs(32, 0);
   EXPECT_EQ(first, same.NextMs(32, 0));
   EXPECT_NE(first, other.NextMs(32, 0));

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "dynamix/testbed/timeline.h"
+#include "dynamix/job/timeline.h"
 
 namespace dynamix {
 namespace {

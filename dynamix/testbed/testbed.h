@@ -22,11 +22,11 @@
 #include <utility>
 #include <vector>
 
-#include "dynamix/simulator/scenario.h"
+#include "dynamix/host/helper_process.h"
+#include "dynamix/host/job_clock.h"
+#include "dynamix/host/worker_cgroups.h"
+#include "dynamix/job/scenario.h"
 #include "dynamix/testbed/emulated_network.h"
-#include "dynamix/testbed/helper_process.h"
-#include "dynamix/testbed/job_clock.h"
-#include "dynamix/testbed/worker_cgroups.h"
 
 namespace dynamix {
 

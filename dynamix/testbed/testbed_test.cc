@@ -11,9 +11,9 @@
 #include <filesystem>
 #include <limits>
 
-#include "dynamix/monitor/testdata/test_network.h"
-#include "dynamix/monitor/text_file.h"
-#include "dynamix/testbed/timeline.h"
+#include "dynamix/host/text_file.h"
+#include "dynamix/job/timeline.h"
+#include "dynamix/monitor/testing/test_network.h"
 
 namespace dynamix {
 namespace {

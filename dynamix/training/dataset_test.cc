@@ -9,7 +9,7 @@
 #include "dynamix/core/input_error.h"
 #include "dynamix/training/batch_reader.h"
 #include "dynamix/training/cifar_file.h"
-#include "dynamix/training/testdata/sample_dataset.h"
+#include "dynamix/training/testing/sample_dataset.h"
 
 namespace dynamix {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "dynamix/core/advisor.h"
-#include "dynamix/simulator/convergence.h"
+#include "dynamix/job/optimizer_options.h"
 #include "dynamix/training/worker_group.h"
 
 namespace dynamix {

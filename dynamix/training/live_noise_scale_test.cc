@@ -1,7 +1,7 @@
 // The noise scale that four live ranks measure against brute force over per-sample gradients.
 #include <gtest/gtest.h>
 
-#include "dynamix/training/ranks_conformance.h"
+#include "dynamix/training/testing/ranks_conformance.h"
 
 namespace dynamix {
 namespace {

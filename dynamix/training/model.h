@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "dynamix/simulator/workload.h"
+#include "dynamix/job/workload.h"
 #include "dynamix/training/dataset.h"
 
 namespace at {

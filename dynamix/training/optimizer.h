@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-#include "dynamix/simulator/convergence.h"
+#include "dynamix/job/optimizer_options.h"
 
 namespace at {
 class Tensor;

@@ -14,6 +14,7 @@
 
 #include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/core/rng.h"
 
 namespace dynamix {
 namespace {

@@ -14,6 +14,7 @@
 
 #include "dynamix/core/noise_scale.h"
 #include "dynamix/core/window_statistics.h"
+#include "dynamix/job/optimizer_options.h"
 #include "dynamix/simulator/convergence.h"
 #include "dynamix/training/classifier.h"
 #include "dynamix/training/optimizer.h"

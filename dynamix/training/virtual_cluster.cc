@@ -7,11 +7,10 @@
 
 namespace dynamix {
 
-std::unique_ptr<SimulatedCluster> MakeVirtualCluster(const Scenario& scenario,
-                                                     const Workload& workload, int workers,
-                                                     std::uint64_t seed,
+std::unique_ptr<SimulatedCluster> MakeVirtualCluster(const JobSpec& job,
                                                      std::shared_ptr<const Dataset> data,
                                                      const VirtualClusterOptions& options) {
+  const Workload& workload = job.workload;
   if (data->name != workload.model.dataset)
     throw InputError::OutOfRange("dataset", data->name,
                                  "the workload's, " + workload.model.dataset);
@@ -19,12 +18,11 @@ std::unique_ptr<SimulatedCluster> MakeVirtualCluster(const Scenario& scenario,
   engine.model = workload.model;
   engine.optimizer = workload.optimizer;
   engine.augmentation = UsualAugmentation(*data);
-  engine.seed = seed;
+  engine.seed = job.seed;
   engine.held_out_samples = std::min(options.held_out_samples, data->held_out.count());
   engine.noise_every = options.noise_every;
   auto cluster = std::make_unique<SimulatedCluster>(
-      scenario, workload, workers, std::make_unique<RealConvergence>(engine, std::move(data)), seed,
-      options.window_iterations);
+      job, std::make_unique<RealConvergence>(engine, std::move(data)));
   JobLimits limits;
   limits.target_accuracy = limits.named_accuracy = workload.target.accuracy;
   limits.target_loss = workload.target.loss;

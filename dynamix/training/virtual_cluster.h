@@ -9,15 +9,13 @@
 #include <cstdint>
 #include <memory>
 
-#include "dynamix/simulator/scenario.h"
+#include "dynamix/job/job_spec.h"
 #include "dynamix/simulator/simulated_cluster.h"
-#include "dynamix/simulator/workload.h"
 #include "dynamix/training/dataset.h"
 
 namespace dynamix {
 
 struct VirtualClusterOptions {
-  int window_iterations = kWindowIterations;
   int held_out_samples = 2000;  // the truth is measured on the first so many held-out images
   int noise_every = 2;          // see RealConvergenceOptions
 };
@@ -25,9 +23,7 @@ struct VirtualClusterOptions {
 // `data` is shared with other jobs, which only read it: load it once (LoadDataset of
 // workload.model.dataset). Limits: the workload's target accuracy or loss; an improvement target
 // needs a reference run, which is the caller's, so then no target is set.
-std::unique_ptr<SimulatedCluster> MakeVirtualCluster(const Scenario& scenario,
-                                                     const Workload& workload, int workers,
-                                                     std::uint64_t seed,
+std::unique_ptr<SimulatedCluster> MakeVirtualCluster(const JobSpec& job,
                                                      std::shared_ptr<const Dataset> data,
                                                      const VirtualClusterOptions& options = {});
 

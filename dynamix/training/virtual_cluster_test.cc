@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "dynamix/core/input_error.h"
-#include "dynamix/simulator/environment_conformance.h"
+#include "dynamix/simulator/testing/environment_conformance.h"
 #include "dynamix/training/real_convergence.h"
-#include "dynamix/training/testdata/sample_dataset.h"
+#include "dynamix/training/testing/sample_dataset.h"
 
 namespace dynamix {
 namespace {
@@ -28,15 +28,19 @@ Scenario SmallScenario() {
   return scenario;
 }
 
+JobSpec SmallJob(int workers, std::uint64_t seed) {
+  return {
+      .scenario = SmallScenario(), .workload = SmallWorkload(), .workers = workers, .seed = seed};
+}
+
 TEST(VirtualClusterTest, PassesTheConformanceKit) {
   SetThreads(1);
-  CheckEnvironment(
-      [] { return MakeVirtualCluster(SmallScenario(), SmallWorkload(), 3, 7, SampleDataset()); });
+  CheckEnvironment([] { return MakeVirtualCluster(SmallJob(3, 7), SampleDataset()); });
 }
 
 TEST(VirtualClusterTest, LearnsAndReachesItsTarget) {
   SetThreads(1);
-  const auto cluster = MakeVirtualCluster(SmallScenario(), SmallWorkload(), 4, 1, SampleDataset());
+  const auto cluster = MakeVirtualCluster(SmallJob(4, 1), SampleDataset());
   Round round = cluster->Reset();
   while (!cluster->truth().reached && !cluster->truth().out_of_time)
     round = cluster->Step(conformance::KeepSizes(round));
@@ -45,9 +49,9 @@ TEST(VirtualClusterTest, LearnsAndReachesItsTarget) {
 }
 
 TEST(VirtualClusterTest, RefusesAnotherDataSet) {
-  Workload workload = SmallWorkload();
-  workload.model.dataset = "cifar10";
-  EXPECT_THROW(MakeVirtualCluster(SmallScenario(), workload, 2, 1, SampleDataset()), InputError);
+  JobSpec job = SmallJob(2, 1);
+  job.workload.model.dataset = "cifar10";
+  EXPECT_THROW(MakeVirtualCluster(job, SampleDataset()), InputError);
 }
 
 RealConvergenceOptions SmallOptions(OptimizerKind kind) {

@@ -28,7 +28,7 @@
 #include "dynamix/core/report.h"
 #include "dynamix/core/result.h"
 #include "dynamix/core/window_statistics.h"
-#include "dynamix/simulator/convergence.h"
+#include "dynamix/job/optimizer_options.h"
 #include "dynamix/training/classifier.h"
 #include "dynamix/training/gradient_exchange.h"
 #include "dynamix/training/optimizer.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "dynamix/core/result.h"
-#include "dynamix/training/rank_place.h"
+#include "dynamix/host/rank_place.h"
 
 namespace c10d {
 class ProcessGroup;

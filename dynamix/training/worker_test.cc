@@ -11,7 +11,7 @@
 
 #include "dynamix/core/input_error.h"
 #include "dynamix/training/in_process_advisor.h"
-#include "dynamix/training/ranks_conformance.h"
+#include "dynamix/training/testing/ranks_conformance.h"
 
 namespace dynamix {
 namespace {

@@ -1,0 +1,46 @@
+#include "dynamix/cli/find_policy.h"
+
+#include <sstream>
+
+#include "dynamix/cli/data_folder.h"
+#include "dynamix/core/input_error.h"
+#include "dynamix/policies/make_policy.h"
+#include "dynamix/ppo/learned_policy.h"
+#include "dynamix/ppo/policy_file.h"
+
+namespace dynamix {
+
+PolicySpec FindPolicy(const std::string& name) {
+  if (IsRule(name)) {
+    MakePolicy(name);  // refuses a malformed one now rather than in a thread
+    return {name, {}, [name] { return MakePolicy(name); }};
+  }
+  const std::string path = FindData("policy", name, "policies", ".safetensors");
+  Result<PolicyModel> loaded = LoadPolicy(path);
+  if (!loaded) throw InputError(path + ": " + loaded.error());
+  // Shared because every job's policy reads the same weights and none of them owns the file.
+  const auto model = std::make_shared<const PolicyModel>(std::move(loaded).value());
+  return {name, model->actions,
+          [model] { return std::make_unique<LearnedPolicy>(*model, Choice::kGreedy); }};
+}
+
+std::vector<PolicySpec> FindPolicies(const std::string& names) {
+  std::vector<PolicySpec> specs;
+  std::stringstream stream(names);
+  for (std::string name; std::getline(stream, name, ',');)
+    if (!name.empty()) specs.push_back(FindPolicy(name));
+  if (specs.empty()) throw InputError::OutOfRange("--policies", names, "NAME[,NAME...]");
+  return specs;
+}
+
+std::optional<PolicyModel> FindModel(const std::string& policy) {
+  if (IsRule(policy)) return std::nullopt;
+  try {
+    Result<PolicyModel> loaded = LoadPolicy(FindData("policy", policy, "policies", ".safetensors"));
+    if (loaded) return std::move(loaded).value();
+  } catch (const InputError&) {  // the report still shows everything else
+  }
+  return std::nullopt;
+}
+
+}  // namespace dynamix

@@ -1,0 +1,22 @@
+// A policy as the user names it: a rule, a file, or a shipped policy by its stem ("default").
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dynamix/core/policy_spec.h"
+#include "dynamix/ppo/policy_file.h"
+
+namespace dynamix {
+
+// Throws InputError for an unknown name or a file that is refused, with the reason.
+PolicySpec FindPolicy(const std::string& name);
+// "a,b,c".
+std::vector<PolicySpec> FindPolicies(const std::string& names);
+
+// The file of a learned policy as the user named it; nothing for rules, and when the file is gone
+// or was made for other features.
+std::optional<PolicyModel> FindModel(const std::string& policy);
+
+}  // namespace dynamix

@@ -1,0 +1,165 @@
+#include "dynamix/evaluation/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "dynamix/core/report.h"
+#include "dynamix/evaluation/table.h"
+
+namespace dynamix {
+namespace {
+
+using nlohmann::json;
+
+double NumberOf(const json& summary, const char* name) {
+  const auto found = summary.find(name);
+  return found != summary.end() && found->is_number() ? found->get<double>() : kMissing;
+}
+
+ComparedPolicy Combine(const std::string& policy, const std::vector<ComparedRun>& runs) {
+  ComparedPolicy all{.policy = policy};
+  double log_time = 0;
+  for (const ComparedRun& run : runs) {
+    if (run.policy != policy || run.summary.is_null()) continue;
+    const json& summary = run.summary;
+    if (all.runs++ == 0) {
+      all.first_batches = summary.value("first_batches", std::vector<int>());
+      all.last_batches = summary.value("last_batches", std::vector<int>());
+    }
+    all.reached += summary.value("reached", false) ? 1 : 0;
+    log_time += std::log(std::max(1e-9, NumberOf(summary, "time_to_target_s")));
+    all.accuracy += NumberOf(summary, "accuracy");
+    all.samples += NumberOf(summary, "samples");
+    all.wait_share += NumberOf(summary, "mean_wait_share");
+    all.iteration_ms += NumberOf(summary, "iteration_ms");
+    all.overhead_share += NumberOf(summary, "overhead_share");
+  }
+  if (all.runs == 0) return all;
+  all.time_s = std::exp(log_time / all.runs);
+  for (double* sum :
+       {&all.accuracy, &all.samples, &all.wait_share, &all.iteration_ms, &all.overhead_share})
+    *sum /= all.runs;
+  return all;
+}
+
+std::string BatchText(const std::vector<int>& batches) {
+  if (batches.size() > 8)
+    return "sum " + std::to_string(std::accumulate(batches.begin(), batches.end(), 0));
+  std::string text;
+  for (const int batch : batches) text += (text.empty() ? "" : ",") + std::to_string(batch);
+  return text;
+}
+
+std::string Percent(double share, int digits) {
+  return IsMissing(share) ? "-" : Fixed(100 * share, digits) + " %";
+}
+
+bool ReachedAlways(const ComparedPolicy& policy) {
+  return policy.runs > 0 && policy.reached == policy.runs;
+}
+
+std::string Seconds(const ComparedPolicy& policy) {
+  return (ReachedAlways(policy) ? "" : "> ") + Fixed(policy.time_s, 1) + " s";
+}
+
+// "24 % less time than static (36.8 s)"
+std::string LessTime(const ComparedPolicy& winner, const ComparedPolicy& other) {
+  const double less = 100 * (1 - winner.time_s / other.time_s);
+  return (ReachedAlways(other) ? "" : "at least ") + Fixed(less, 0) + " % less time than " +
+         other.policy + " (" + Seconds(other) + ")";
+}
+
+std::string MoreAccuracy(const ComparedPolicy& winner, const ComparedPolicy& other) {
+  return Fixed(100 * (winner.accuracy - other.accuracy), 2) + " points above " + other.policy +
+         " (" + Fixed(other.accuracy, 4) + ")";
+}
+
+std::string Sentence(const std::string& what, const std::vector<ComparedPolicy>& ranked,
+                     const std::string& baseline,
+                     std::string (*against)(const ComparedPolicy&, const ComparedPolicy&)) {
+  const ComparedPolicy& winner = ranked.front();
+  std::string text = winner.policy + " won: " + what;
+  const auto base = std::find_if(ranked.begin(), ranked.end(), [&](const ComparedPolicy& policy) {
+    return policy.policy == baseline;
+  });
+  std::vector<std::string> parts;
+  if (base != ranked.end() && base != ranked.begin()) parts.push_back(against(winner, *base));
+  if (ranked.size() > 1 && ranked[1].policy != baseline)
+    parts.push_back(against(winner, ranked[1]) + ", the next best");
+  for (std::size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? ", " : " and ") + parts[i];
+  return text + ".";
+}
+
+}  // namespace
+
+std::vector<ComparedPolicy> ComparePolicies(const std::vector<ComparedRun>& runs) {
+  std::vector<ComparedPolicy> policies;
+  for (const ComparedRun& run : runs) {
+    const bool known = std::any_of(policies.begin(), policies.end(),
+                                   [&](const ComparedPolicy& p) { return p.policy == run.policy; });
+    if (!known) policies.push_back(Combine(run.policy, runs));
+  }
+  return policies;
+}
+
+std::string ComparisonTable(const std::vector<ComparedPolicy>& policies) {
+  Table table({"policy", "time to target", "accuracy", "samples", "wait", "iteration",
+               "batches at the start", "at the end", "overhead"});
+  for (const ComparedPolicy& policy : policies) {
+    if (policy.runs == 0) {
+      table.Add({policy.policy, "failed", "-", "-", "-", "-", "-", "-", "-"});
+      continue;
+    }
+    table.Add({policy.policy, Seconds(policy), Fixed(policy.accuracy, 4), Fixed(policy.samples, 0),
+               Percent(policy.wait_share, 1), Fixed(policy.iteration_ms, 1) + " ms",
+               BatchText(policy.first_batches), BatchText(policy.last_batches),
+               Percent(policy.overhead_share, 2)});
+  }
+  return table.Text();
+}
+
+std::string Verdict(const std::vector<ComparedPolicy>& policies, bool by_accuracy) {
+  if (policies.empty()) return "Nothing was compared.";
+  const std::string baseline = policies.front().policy;
+  std::vector<ComparedPolicy> ranked;
+  std::copy_if(policies.begin(), policies.end(), std::back_inserter(ranked),
+               [](const ComparedPolicy& policy) { return policy.runs > 0; });
+  if (ranked.empty()) return "Every run failed.";
+  if (!by_accuracy && std::any_of(ranked.begin(), ranked.end(), ReachedAlways)) {
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [](const ComparedPolicy& a, const ComparedPolicy& b) {
+                       if (ReachedAlways(a) != ReachedAlways(b)) return ReachedAlways(a);
+                       return a.time_s < b.time_s;
+                     });
+    return Sentence("the target in " + Seconds(ranked.front()), ranked, baseline, LessTime);
+  }
+  std::stable_sort(
+      ranked.begin(), ranked.end(),
+      [](const ComparedPolicy& a, const ComparedPolicy& b) { return a.accuracy > b.accuracy; });
+  const std::string first =
+      by_accuracy ? "" : "Nobody reached the target in every run. By accuracy, ";
+  return first +
+         Sentence("accuracy " + Fixed(ranked.front().accuracy, 4), ranked, baseline, MoreAccuracy);
+}
+
+json ComparisonJson(const std::vector<ComparedPolicy>& policies,
+                    const std::vector<ComparedRun>& runs) {
+  json table = json::array(), all = json::array();
+  for (const ComparedPolicy& policy : policies)
+    table.push_back({{"policy", policy.policy},
+                     {"runs", policy.runs},
+                     {"reached", policy.reached},
+                     {"time_to_target_s", policy.time_s},
+                     {"accuracy", policy.accuracy},
+                     {"samples", policy.samples},
+                     {"mean_wait_share", policy.wait_share},
+                     {"iteration_ms", policy.iteration_ms},
+                     {"overhead_share",
+                      IsMissing(policy.overhead_share) ? json() : json(policy.overhead_share)}});
+  for (const ComparedRun& run : runs)
+    all.push_back({{"policy", run.policy}, {"seed", run.seed}, {"summary", run.summary}});
+  return {{"policies", table}, {"runs", all}};
+}
+
+}  // namespace dynamix

@@ -1,0 +1,79 @@
+#include "dynamix/evaluation/comparison.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dynamix/core/report.h"
+
+namespace dynamix {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+ComparedRun Compared(const std::string& policy, int seed, double seconds, bool reached,
+                     double accuracy) {
+  return {policy,
+          seed,
+          {{"time_to_target_s", seconds},
+           {"reached", reached},
+           {"accuracy", accuracy},
+           {"samples", 1000},
+           {"mean_wait_share", 0.25},
+           {"iteration_ms", 50},
+           {"overhead_share", json()},
+           {"first_batches", {32, 32}},
+           {"last_batches", {48, 16}}}};
+}
+
+TEST(ComparisonTest, TimesAreGeometricMeansOverSeedsAndAccuraciesPlainOnes) {
+  const auto policies =
+      ComparePolicies({Compared("static", 1, 10, true, 0.8), Compared("x", 1, 5, true, 0.9),
+                       Compared("static", 2, 40, true, 0.9)});
+  ASSERT_EQ(policies.size(), 2u);
+  EXPECT_EQ(policies[0].policy, "static");
+  EXPECT_NEAR(policies[0].time_s, 20, 1e-9);
+  EXPECT_NEAR(policies[0].accuracy, 0.85, 1e-12);
+  EXPECT_TRUE(IsMissing(policies[1].overhead_share));
+}
+
+TEST(ComparisonTest, TheFastestThatAlwaysReachedTheTargetWins) {
+  const auto policies =
+      ComparePolicies({Compared("static", 1, 40, true, 0.86), Compared("fast", 1, 20, true, 0.86),
+                       Compared("cut", 1, 10, false, 0.80), Compared("next", 1, 25, true, 0.87)});
+  EXPECT_EQ(
+      Verdict(policies, false),
+      "fast won: the target in 20.0 s, 50 % less time than static (40.0 s) and 20 % less time "
+      "than next (25.0 s), the next best.");
+}
+
+TEST(ComparisonTest, ABaselineThatMissedTheTargetIsALowerBound) {
+  const auto policies = ComparePolicies(
+      {Compared("static", 1, 40, false, 0.80), Compared("fast", 1, 20, true, 0.86)});
+  EXPECT_EQ(Verdict(policies, false),
+            "fast won: the target in 20.0 s, at least 50 % less time than static (> 40.0 s).");
+}
+
+TEST(ComparisonTest, WithoutATargetReachedAccuracyDecidesAndItSaysSo) {
+  const auto policies = ComparePolicies(
+      {Compared("static", 1, 40, false, 0.80), Compared("other", 1, 40, false, 0.82)});
+  EXPECT_EQ(Verdict(policies, false),
+            "Nobody reached the target in every run. By accuracy, other won: accuracy 0.8200, 2.00 "
+            "points above static (0.8000).");
+  EXPECT_THAT(Verdict(policies, true), testing::StartsWith("other won: accuracy 0.8200"));
+}
+
+TEST(ComparisonTest, TheBaselineMayWinAndAFailedRunIsNotCompared) {
+  const auto policies = ComparePolicies({Compared("static", 1, 10, true, 0.86),
+                                         Compared("slow", 1, 20, true, 0.86),
+                                         {"broken", 1, json()}});
+  EXPECT_EQ(Verdict(policies, false),
+            "static won: the target in 10.0 s, 50 % less time than slow (20.0 s), the next best.");
+  const std::string table = ComparisonTable(policies);
+  EXPECT_THAT(table, HasSubstr("failed"));
+  EXPECT_THAT(table, HasSubstr("48,16"));
+  EXPECT_EQ(Verdict(ComparePolicies({{"broken", 1, json()}}), false), "Every run failed.");
+}
+
+}  // namespace
+}  // namespace dynamix

@@ -1,0 +1,28 @@
+// Whole files, read at once and replaced atomically.
+//
+// Functions touch only the named files; do not write one path from two threads. The world failing
+// is an Error that names the file and the system's reason.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "dynamix/core/result.h"
+
+namespace dynamix {
+
+inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 30;
+
+// A regular file of at most kMaxFileBytes.
+Result<std::string> ReadBytes(const std::string& path);
+
+// Replaces `path` by `bytes` or leaves it alone: written beside it, synced, renamed, folder synced.
+// `path` exists at every moment once it has existed. What was there, if `keep` accepts its bytes,
+// becomes PreviousGeneration(path); a damaged file must not replace a good previous generation.
+using KeepBytes = std::function<bool(std::string_view bytes)>;
+Status WriteBytes(const std::string& path, std::string_view bytes, const KeepBytes& keep = {});
+std::string PreviousGeneration(const std::string& path);
+
+}  // namespace dynamix

@@ -1,0 +1,312 @@
+#include "dynamix/host/launcher.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <system_error>
+
+#include "dynamix/core/input_error.h"
+
+namespace dynamix {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A line that grows past this is passed on in pieces: a rank that never ends one costs no memory.
+constexpr std::size_t kLongestLine = 65536;
+
+[[noreturn]] void Fail(const char* what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+// One stream of one rank: its unfinished line.
+struct Stream {
+  int pipe = -1;  // -1 once it has ended
+  int out = STDOUT_FILENO;
+  std::string line;
+};
+
+struct Rank {
+  pid_t pid = -1;  // -1 once it has been waited for
+  std::array<Stream, 2> streams;
+};
+
+void WriteAll(int file, const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t count = write(file, text.data() + done, text.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;  // nobody reads any more: the ranks' work matters, not their words
+    done += static_cast<std::size_t>(count);
+  }
+}
+
+int FreePort() {
+  const int socket_file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  const bool good = socket_file >= 0 &&
+                    bind(socket_file, reinterpret_cast<sockaddr*>(&address), length) == 0 &&
+                    getsockname(socket_file, reinterpret_cast<sockaddr*>(&address), &length) == 0;
+  if (socket_file >= 0) close(socket_file);
+  if (!good) Fail("no free port");
+  return ntohs(address.sin_port);
+}
+
+class Launcher {
+ public:
+  explicit Launcher(const LaunchOptions& options) : options_(options), ranks_(options.ranks) {
+    // Whoever read the output may leave; the ranks go on.
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &ignore, &old_pipe_);
+    sigprocmask(SIG_SETMASK, nullptr, &old_mask_);
+  }
+  ~Launcher() {
+    Signal(SIGKILL);
+    for (Rank& rank : ranks_)
+      if (rank.pid > 0) waitpid(rank.pid, nullptr, 0);
+    if (signals_ >= 0) close(signals_);
+    sigaction(SIGPIPE, &old_pipe_, nullptr);
+    sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
+  }
+
+  int Run() {
+    CatchSignals();
+    const int port = options_.port > 0 ? options_.port : FreePort();
+    for (int rank = 0; rank < options_.ranks; ++rank) Start(rank, port);
+    while (Running() || Reading()) Step();
+    return code_;
+  }
+
+ private:
+  void CatchSignals() {
+    sigset_t mask;
+    sigemptyset(&mask);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD})
+      sigaddset(&mask, signal);
+    if (sigprocmask(SIG_BLOCK, &mask, nullptr) != 0) Fail("sigprocmask");
+    signals_ = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals_ < 0) Fail("signalfd");
+  }
+
+  void Start(int rank, int port) {
+    std::array<std::array<int, 2>, 2> pipes;
+    for (auto& ends : pipes)
+      if (pipe2(ends.data(), O_CLOEXEC) != 0) Fail("pipe");
+    const pid_t parent = getpid();
+    const pid_t pid = fork();
+    if (pid < 0) Fail("fork");
+    if (pid == 0) Become(rank, port, parent, pipes);
+    setpgid(pid, pid);  // as the rank does itself: a signal may come before it gets there
+    ranks_[rank].pid = pid;
+    for (int i = 0; i < 2; ++i) {
+      close(pipes[i][1]);
+      ranks_[rank].streams[i] = {pipes[i][0], i == 0 ? STDOUT_FILENO : STDERR_FILENO, {}};
+    }
+  }
+
+  [[noreturn]] void Become(int rank, int port, pid_t parent,
+                           const std::array<std::array<int, 2>, 2>& pipes) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);  // the launcher died in between
+    setpgid(0, 0);
+    sigaction(SIGPIPE, &old_pipe_, nullptr);
+    sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
+    // In a process group of its own a rank that reads the terminal would be stopped, for ever.
+    if (isatty(STDIN_FILENO) != 0) dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+    dup2(pipes[0][1], STDOUT_FILENO);
+    dup2(pipes[1][1], STDERR_FILENO);
+    const std::string size = std::to_string(options_.ranks), own = std::to_string(rank);
+    const std::string threads = std::to_string(options_.threads);
+    for (const auto& [name, value] : std::initializer_list<std::pair<const char*, std::string>>{
+             {"RANK", own},
+             {"WORLD_SIZE", size},
+             {"LOCAL_RANK", own},
+             {"LOCAL_WORLD_SIZE", size},
+             {"MASTER_ADDR", options_.address},
+             {"MASTER_PORT", std::to_string(port)},
+             {"OMP_NUM_THREADS", threads},
+             {"OPENBLAS_NUM_THREADS", threads}})
+      setenv(name, value.c_str(), 1);
+    for (const auto& [name, value] : options_.environment) setenv(name.c_str(), value.c_str(), 1);
+    if (options_.enter && !options_.enter(rank)) {
+      std::fprintf(stderr, "rank %d cannot enter its cgroup or network: %s\n", rank,
+                   std::generic_category().message(errno).c_str());
+      _exit(126);
+    }
+    std::vector<char*> arguments;
+    for (const std::string& argument : options_.command)
+      arguments.push_back(const_cast<char*>(argument.c_str()));
+    arguments.push_back(nullptr);
+    execvp(arguments[0], arguments.data());
+    std::fprintf(stderr, "cannot start %s: %s\n", arguments[0],
+                 std::generic_category().message(errno).c_str());
+    _exit(127);
+  }
+
+  bool Running() const {
+    for (const Rank& rank : ranks_)
+      if (rank.pid > 0) return true;
+    return false;
+  }
+  bool Reading() const {
+    for (const Rank& rank : ranks_)
+      for (const Stream& stream : rank.streams)
+        if (stream.pipe >= 0) return true;
+    return false;
+  }
+
+  void Step() {
+    std::vector<pollfd> files = {{signals_, POLLIN, 0}};
+    std::vector<std::pair<int, Stream*>> owners = {{-1, nullptr}};
+    for (int rank = 0; rank < options_.ranks; ++rank) {
+      for (Stream& stream : ranks_[rank].streams) {
+        if (stream.pipe < 0) continue;
+        files.push_back({stream.pipe, POLLIN, 0});
+        owners.emplace_back(rank, &stream);
+      }
+    }
+    const int ready = poll(files.data(), files.size(), Patience());
+    for (std::size_t i = 1; i < files.size(); ++i)
+      if (files[i].revents != 0) Forward(owners[i].first, *owners[i].second);
+    ReadSignals();
+    if (stopping_ && Clock::now() >= kill_at_) Signal(SIGKILL);
+    // What a rank leaves behind may hold its pipes open for ever. What the rank said is read; what
+    // they say is of no more interest.
+    if (ready == 0 && !Running()) CloseStreams();
+  }
+
+  int Patience() const {
+    if (!Running()) return 0;
+    if (!stopping_) return -1;
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(kill_at_ - Clock::now()).count();
+    return static_cast<int>(std::max<std::int64_t>(left, 0)) + 10;
+  }
+
+  void Forward(int rank, Stream& stream) {
+    std::array<char, 65536> buffer;
+    const ssize_t count = read(stream.pipe, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) return;
+    if (count > 0) stream.line.append(buffer.data(), static_cast<std::size_t>(count));
+    std::string text;
+    std::size_t begin = 0;
+    for (std::size_t end; (end = stream.line.find('\n', begin)) != std::string::npos;
+         begin = end + 1)
+      text += Prefix(rank) + stream.line.substr(begin, end - begin) + "\n";
+    stream.line.erase(0, begin);
+    WriteAll(stream.out, text);
+    if (stream.line.size() >= kLongestLine) EndLine(rank, stream);
+    if (count <= 0) Close(rank, stream);
+  }
+
+  void EndLine(int rank, Stream& stream) const {
+    if (!stream.line.empty()) WriteAll(stream.out, Prefix(rank) + stream.line + "\n");
+    stream.line.clear();
+  }
+
+  void Close(int rank, Stream& stream) const {
+    EndLine(rank, stream);
+    close(stream.pipe);
+    stream.pipe = -1;
+  }
+
+  std::string Prefix(int rank) const {
+    return options_.prefix ? "[" + std::to_string(rank) + "] " : "";
+  }
+
+  void CloseStreams() {
+    for (int rank = 0; rank < options_.ranks; ++rank)
+      for (Stream& stream : ranks_[rank].streams)
+        if (stream.pipe >= 0) Close(rank, stream);
+  }
+
+  void ReadSignals() {
+    signalfd_siginfo info;
+    while (read(signals_, &info, sizeof info) == sizeof info) {
+      const int signal = static_cast<int>(info.ssi_signo);
+      if (signal == SIGCHLD) continue;
+      if (signal == SIGUSR1 || signal == SIGUSR2) {
+        Tell(signal);
+        continue;
+      }
+      if (code_ == 0) code_ = 128 + signal;
+      Signal(signal);
+      StopSoon();
+    }
+    for (int rank = 0; rank < options_.ranks; ++rank) {
+      int status = 0;
+      if (ranks_[rank].pid > 0 && waitpid(ranks_[rank].pid, &status, WNOHANG) > 0)
+        Ended(rank, status);
+    }
+  }
+
+  void Ended(int rank, int status) {
+    // Whatever the rank started goes with it.
+    kill(-ranks_[rank].pid, SIGKILL);
+    ranks_[rank].pid = -1;
+    const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (code == 0 || code_ != 0) return;
+    code_ = code;
+    std::fprintf(stderr, "dynamix launch: rank %d ended with %s %d; stopping the others\n", rank,
+                 WIFSIGNALED(status) ? "signal" : "exit code",
+                 WIFSIGNALED(status) ? WTERMSIG(status) : code);
+    Signal(SIGTERM);
+    StopSoon();
+  }
+
+  void Signal(int signal) {
+    for (const Rank& rank : ranks_)
+      if (rank.pid > 0) kill(-rank.pid, signal);
+  }
+
+  // To the ranks alone: what they started need not know the signal and would end.
+  void Tell(int signal) {
+    for (const Rank& rank : ranks_)
+      if (rank.pid > 0) kill(rank.pid, signal);
+  }
+
+  void StopSoon() {
+    if (stopping_) return;
+    stopping_ = true;
+    kill_at_ = Clock::now() + std::chrono::milliseconds(static_cast<int>(options_.grace_s * 1000));
+  }
+
+  const LaunchOptions& options_;
+  std::vector<Rank> ranks_;
+  sigset_t old_mask_{};
+  struct sigaction old_pipe_ {};
+  int signals_ = -1;
+  int code_ = 0;
+  bool stopping_ = false;
+  Clock::time_point kill_at_{};
+};
+
+}  // namespace
+
+int Launch(const LaunchOptions& options) {
+  RequireInRange("ranks", options.ranks, 1, 4096);
+  RequireInRange("port", options.port, 0, 65535);
+  RequireInRange("threads", options.threads, 1, 4096);
+  RequireInRange("grace_s", options.grace_s, 0.0, 3600.0);
+  if (options.command.empty()) throw InputError("launch needs a program to start");
+  return Launcher(options).Run();
+}
+
+}  // namespace dynamix

@@ -1,0 +1,178 @@
+#include "dynamix/host/launcher.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "dynamix/core/input_error.h"
+
+namespace dynamix {
+namespace {
+
+namespace fs = std::filesystem;
+
+class LauncherTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("dynamix_launch_" + std::to_string(getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string Read(const std::string& name) const {
+    std::ifstream file(folder_ / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static LaunchOptions Shell(int ranks, const std::string& script) {
+    return {.ranks = ranks, .command = {"sh", "-c", script}, .grace_s = 100};
+  }
+  // The exit code of a launcher in a process of its own, once it has ended; -1: by a signal.
+  static int CodeOf(pid_t launcher) {
+    int status = 0;
+    waitpid(launcher, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(LauncherTest, RanksSeeTorchrunsEnvironment) {
+  const std::string out = (folder_ / "rank").string();
+  EXPECT_EQ(Launch(Shell(3,
+                         "echo $RANK $WORLD_SIZE $LOCAL_RANK $MASTER_ADDR $OMP_NUM_THREADS "
+                         "> " +
+                             out + "$RANK; test $MASTER_PORT -gt 0")),
+            0);
+  EXPECT_EQ(Read("rank0"), "0 3 0 127.0.0.1 1\n");
+  EXPECT_EQ(Read("rank2"), "2 3 2 127.0.0.1 1\n");
+}
+
+TEST_F(LauncherTest, OutputHasRankPrefixesAndKeepsItsStream) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Launch(Shell(2, "printf 'one\\ntwo'; echo err >&2")), 0);
+  const std::string out = testing::internal::GetCapturedStdout();
+  EXPECT_THAT(out, testing::HasSubstr("[0] one\n"));
+  EXPECT_THAT(out, testing::HasSubstr("[1] two\n"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("[1] err\n"));
+}
+
+TEST_F(LauncherTest, OneFailureStopsAllAndGivesItsExitCode) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Launch(Shell(3, "if [ $RANK = 1 ]; then exit 7; fi; sleep 100")), 7);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("rank 1 ended"));
+}
+
+TEST_F(LauncherTest, RanksThatIgnoreTheRequestAreKilled) {
+  LaunchOptions options = Shell(2,
+                                "trap '' TERM; if [ $RANK = 1 ]; then exit 7; fi; "
+                                "while true; do sleep 0.01; done");
+  options.grace_s = 0.1;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Launch(options), 7);
+  testing::internal::GetCapturedStderr();
+}
+
+TEST_F(LauncherTest, ASignalToARankIsToldAsSuch) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Launch(Shell(1, "kill -9 $$")), 128 + SIGKILL);
+  testing::internal::GetCapturedStderr();
+}
+
+TEST_F(LauncherTest, SignalsReachTheRanks) {
+  const std::string out = (folder_ / "got").string();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    _exit(Launch(Shell(1, "trap 'echo term > " + out + "; exit 0' TERM; touch " + out +
+                              ".ready; while true; do sleep 0.01; done")));
+  }
+  while (!fs::exists(out + ".ready")) usleep(1000);
+  kill(pid, SIGTERM);
+  EXPECT_EQ(CodeOf(pid), 128 + SIGTERM);
+  EXPECT_EQ(Read("got"), "term\n");
+}
+
+TEST_F(LauncherTest, AWordToTheRanksIsPassedOnAndEndsNobody) {
+  const std::string out = (folder_ / "got").string();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    _exit(Launch(Shell(2, "trap 'echo usr1 > " + out + "$RANK' USR1; touch " + out +
+                              ".ready$RANK; while [ ! -e " + out + "0 -o ! -e " + out +
+                              "1 ]; do sleep 0.01; done")));
+  }
+  while (!fs::exists(out + ".ready0") || !fs::exists(out + ".ready1")) usleep(1000);
+  kill(pid, SIGUSR1);
+  EXPECT_EQ(CodeOf(pid), 0);
+  EXPECT_EQ(Read("got1"), "usr1\n");
+}
+
+TEST_F(LauncherTest, RanksGoOnWhenNobodyReadsTheirOutput) {
+  const std::string out = (folder_ / "got").string();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    int ends[2];
+    if (pipe(ends) != 0) _exit(99);
+    close(ends[0]);
+    dup2(ends[1], STDOUT_FILENO);
+    _exit(Launch(Shell(
+        1, "trap 'echo pipe; exit 3' PIPE; echo words; echo more words; echo done > " + out)));
+  }
+  EXPECT_EQ(CodeOf(pid), 0);
+  EXPECT_EQ(Read("got"), "done\n");
+}
+
+TEST_F(LauncherTest, WhatARankLeavesBehindHoldsNobodyUp) {
+  const std::string out = (folder_ / "left").string();
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(
+      Launch(Shell(1, "setsid sh -c 'echo $$ > " + out + "; exec sleep 1000' & while [ ! -s " +
+                          out + " ]; do sleep 0.01; done; printf last")),
+      0);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "[0] last\n");
+  EXPECT_EQ(kill(std::stoi(Read("left")), SIGKILL), 0);
+}
+
+TEST_F(LauncherTest, LinesWithoutAnEndArePassedOnInPieces) {
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(Launch(Shell(1, "head -c 1000000 /dev/zero | tr '\\0' x")), 0);
+  const std::string out = testing::internal::GetCapturedStdout();
+  EXPECT_EQ(std::count(out.begin(), out.end(), 'x'), 1000000);
+  EXPECT_GT(std::count(out.begin(), out.end(), '\n'), 5);
+}
+
+TEST_F(LauncherTest, ARankThatReadsTheTerminalFindsNothing) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_TRUE(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+  const std::string name = ptsname(terminal);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    setsid();  // the terminal opened next is this session's
+    if (dup2(open(name.c_str(), O_RDWR), STDIN_FILENO) < 0) _exit(99);
+    _exit(Launch(Shell(1, "cat")));
+  }
+  EXPECT_EQ(CodeOf(pid), 0);
+  close(terminal);
+}
+
+TEST_F(LauncherTest, ProgramsThatDoNotExistAreNamed) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Launch({.ranks = 1, .command = {"/no/such/program"}}), 127);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("/no/such/program"));
+}
+
+TEST_F(LauncherTest, OptionsAreValidated) {
+  EXPECT_THROW(Launch({.ranks = 0, .command = {"true"}}), InputError);
+  EXPECT_THROW(Launch({.ranks = 1}), InputError);
+}
+
+}  // namespace
+}  // namespace dynamix

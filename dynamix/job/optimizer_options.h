@@ -1,0 +1,28 @@
+// How a job's weights move: the optimizer, its learning rate, and the rule and schedule that change
+// it. A plain value, the same for all backends.
+#pragma once
+
+#include "dynamix/core/learning_rate.h"
+
+namespace dynamix {
+
+enum class OptimizerKind : int { kSgd = 0, kAdam };
+
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::kSgd;
+  double learning_rate = 0.05;  // at base_batch, > 0
+  double momentum = 0.9;        // SGD momentum or Adam beta1, [0, 1)
+  double base_batch = 128;      // global batch the learning rate belongs to, > 0
+  LearningRateRule rule = LearningRateRule::kNone;
+  Schedule schedule = Schedule::kConstant;
+  double planned_samples = 1e6;  // the schedule's length, > 0
+
+  // Of an iteration: base * schedule(samples seen / planned) * rule(global batch / base batch,
+  // noise scale).
+  double LearningRate(double global_batch, double samples_seen, double noise_scale) const {
+    return learning_rate * ScheduleFactor(schedule, samples_seen / planned_samples) *
+           LearningRateFactor(rule, global_batch, base_batch, noise_scale);
+  }
+};
+
+}  // namespace dynamix

@@ -1,0 +1,94 @@
+#include "dynamix/page/reasons.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "dynamix/core/features.h"
+
+namespace dynamix {
+namespace {
+
+std::vector<float> Softmax(std::span<const float> logits) {
+  const float highest = *std::max_element(logits.begin(), logits.end());
+  std::vector<float> probabilities;
+  float sum = 0;
+  for (const float logit : logits) sum += probabilities.emplace_back(std::exp(logit - highest));
+  for (float& probability : probabilities) probability /= sum;
+  return probabilities;
+}
+
+// How far the global features moved, in parts of their range.
+std::vector<Reason> Changes(const RecordedRound& round, const RecordedRound* previous) {
+  std::vector<Reason> reasons;
+  if (previous == nullptr) return reasons;
+  const std::span<const Feature> features = GlobalFeatures();
+  for (std::size_t f = 0; f < features.size() && f < round.team_state.size(); ++f) {
+    const double change = round.team_state[f] - previous->team_state[f];
+    if (!(std::abs(change) > 0)) continue;
+    reasons.push_back({std::string(features[f].name), round.team_state[f],
+                       change / (features[f].high - features[f].low)});
+  }
+  return reasons;
+}
+
+}  // namespace
+
+Reasons::Reasons(const PolicyModel* model) {
+  if (model == nullptr || !model->team || model->actions.kind == ActionKind::kAdditive) return;
+  kind_ = model->actions.kind;
+  const auto add = [&](const ActorCritic& team) {
+    teams_.push_back({&team, Evaluator(team.network.shape())});
+  };
+  add(*model->team);
+  for (const ActorCritic& team : model->more_teams) add(team);
+}
+
+// Element f: with feature f at its mean; the last one: as it was.
+void Reasons::AddLogFactors(Head& head, std::span<const float> state,
+                            std::vector<double>& log_factors) {
+  const std::size_t width = state.size();
+  std::vector<float> row(width);
+  head.team->actor_inputs.Apply(state, row);
+  std::vector<float> rows;
+  std::vector<int> all;
+  for (std::size_t f = 0; f <= width; ++f) {
+    rows.insert(rows.end(), row.begin(), row.end());
+    if (f < width) rows[f * width + f] = 0;
+    all.push_back(static_cast<int>(f));
+  }
+  std::vector<float> logits(all.size() * kActionCount);
+  head.evaluator.Logits(head.team->network, rows, all, logits);
+  // Whatever the batch is, it cancels in differences.
+  const Round any_batch{.entries = {RoundEntry{.start_batch = 1, .batch = 1}}};
+  for (std::size_t f = 0; f <= width; ++f) {
+    const auto of_row = std::span<const float>(logits).subspan(f * kActionCount, kActionCount);
+    log_factors[f] += std::log2(*MeanTeamFactor(kind_, Softmax(of_row), any_batch));
+  }
+}
+
+std::vector<Reason> Reasons::Influences(const RecordedRound& round) {
+  const std::size_t width = round.team_state.size();
+  std::vector<double> log_factors(width + 1);
+  for (Head& head : teams_) AddLogFactors(head, round.team_state, log_factors);
+  const std::vector<Column> columns = TeamColumns();
+  std::vector<Reason> reasons;
+  for (std::size_t f = 0; f < width; ++f)
+    reasons.push_back({columns[f].name, round.team_state[f],
+                       (log_factors[width] - log_factors[f]) / static_cast<double>(teams_.size())});
+  return reasons;
+}
+
+std::vector<Reason> Reasons::Of(const RecordedRound& round, const RecordedRound* previous,
+                                int most) {
+  const bool explains = learned() && round.actions &&
+                        round.team_state.size() == static_cast<std::size_t>(TeamWidth());
+  std::vector<Reason> reasons = explains ? Influences(round) : Changes(round, previous);
+  std::erase_if(reasons, [](const Reason& reason) { return !(std::abs(reason.influence) > 0.01); });
+  std::sort(reasons.begin(), reasons.end(), [](const Reason& a, const Reason& b) {
+    return std::abs(a.influence) > std::abs(b.influence);
+  });
+  if (static_cast<int>(reasons.size()) > most) reasons.erase(reasons.begin() + most, reasons.end());
+  return reasons;
+}
+
+}  // namespace dynamix

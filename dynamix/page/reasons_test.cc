@@ -1,0 +1,60 @@
+#include "dynamix/page/reasons.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "dynamix/core/encoder.h"
+#include "dynamix/core/testing/sample_round.h"
+#include "dynamix/ppo/learned_policy.h"
+#include "dynamix/ppo/testing/small_policy.h"
+
+namespace dynamix {
+namespace {
+
+class ReasonsOfSet : public testing::TestWithParam<ActionKind> {};
+INSTANTIATE_TEST_SUITE_P(Sets, ReasonsOfSet,
+                         testing::Values(ActionKind::kRelative, ActionKind::kWide,
+                                         ActionKind::kAnchored));
+
+TEST_P(ReasonsOfSet, AnInfluenceIsWhatTheDecisionLosesWithoutTheFeature) {
+  std::vector<PolicyModel> heads = {SmallPolicy({8}, 1), SmallPolicy({8}, 2)};
+  for (PolicyModel& head : heads) head.actions.kind = GetParam();
+  const PolicyModel merged = MergePolicies(heads).value();
+  Rng rng(3);
+  const Round round = SampleRound(rng, 4);
+  States states = Encoder().Encode(round);
+  LearnedPolicy policy(merged, Choice::kGreedy);
+  const auto log_factor = [&] {
+    return std::log2(*std::get<Actions>(policy.Decide(round, states, rng)).team_factor);
+  };
+
+  RecordedRound recorded;
+  recorded.team_state = states.team;
+  recorded.actions = Actions{};
+  const std::vector<Reason> reasons = Reasons(&merged).Of(recorded, nullptr, 5);
+  ASSERT_EQ(reasons.size(), 5u);
+  const double now = log_factor();
+  const std::vector<Column> columns = TeamColumns();
+  for (const Reason& reason : reasons) {
+    std::size_t f = 0;
+    while (columns[f].name != reason.feature) ++f;
+    states.team[f] = kMissing;  // the policy reads it as its mean
+    EXPECT_NEAR(reason.influence, now - log_factor(), 1e-5) << reason.feature;
+    states.team[f] = recorded.team_state[f];
+  }
+}
+
+TEST(ReasonsTest, ARuleIsExplainedByWhatMoved) {
+  RecordedRound before, now;
+  before.team_state.assign(TeamWidth(), 0);
+  now.team_state = before.team_state;
+  now.team_state[2] = static_cast<float>(GlobalFeatures()[2].high);
+  const std::vector<Reason> reasons = Reasons(nullptr).Of(now, &before, 5);
+  ASSERT_EQ(reasons.size(), 1u);
+  EXPECT_EQ(reasons[0].feature, GlobalFeatures()[2].name);
+  EXPECT_TRUE(Reasons(nullptr).Of(now, nullptr, 5).empty()) << "the first round";
+}
+
+}  // namespace
+}  // namespace dynamix

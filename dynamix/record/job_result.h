@@ -1,0 +1,21 @@
+// What came of one policy on one job: plain values, the figures of summary.json.
+#pragma once
+
+#include <string>
+
+namespace dynamix {
+
+// One policy on one job.
+struct JobResult {
+  std::string scenario, workload, policy;
+  int workers = 0;
+  int seed = 0;
+  double time_to_target_s = 0;  // the whole budget when not reached
+  bool reached = false;
+  double final_accuracy = 0;   // held-out, at the time all policies of the job are compared at
+  double mean_wait_share = 0;  // worker time lost to waiting, [0, 1]
+  double windows = 0;
+  double first_global_batch = 0, last_global_batch = 0;
+};
+
+}  // namespace dynamix

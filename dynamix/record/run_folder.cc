@@ -1,0 +1,161 @@
+#include "dynamix/record/run_folder.h"
+
+#include <stdexcept>
+
+#include "dynamix/core/reward.h"
+
+namespace dynamix {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// JSON has no NaN: what was not measured is null.
+json Number(double value) { return IsMissing(value) ? json() : json(value); }
+
+json ReportJson(const Report& report) {
+  const NetworkReport& network = report.network;
+  const HostReport& host = report.host;
+  const TrainingReport& training = report.training;
+  return {{"rank", report.rank},
+          {"iterations", report.iterations},
+          {"local_batch", report.local_batch},
+          {"iteration_ms", Number(report.iteration_ms)},
+          {"compute_ms", Number(report.compute_ms)},
+          {"wait_ms", Number(report.wait_ms)},
+          {"communication_ms", Number(report.communication_ms)},
+          {"network",
+           {{"tier", static_cast<int>(network.tier)},
+            {"bytes_sent", Number(network.bytes_sent)},
+            {"bytes_received", Number(network.bytes_received)},
+            {"retransmission_ratio", Number(network.retransmission_ratio)},
+            {"smoothed_rtt_us", Number(network.smoothed_rtt_us)},
+            {"minimum_rtt_us", Number(network.minimum_rtt_us)},
+            {"delivery_mbps", Number(network.delivery_mbps)}}},
+          {"host",
+           {{"cpu_use", Number(host.cpu_use)},
+            {"cpu_throttled", Number(host.cpu_throttled)},
+            {"cpu_pressure", Number(host.cpu_pressure)},
+            {"memory_used_bytes", Number(host.memory_used_bytes)},
+            {"memory_limit_bytes", Number(host.memory_limit_bytes)}}},
+          {"training",
+           {{"loss", Number(training.loss)},
+            {"accuracy", Number(training.accuracy)},
+            {"accuracy_spread", Number(training.accuracy_spread)},
+            {"gradient_norm", Number(training.gradient_norm)},
+            {"gradient_norm_spread", Number(training.gradient_norm_spread)},
+            {"noise_scale", Number(training.noise_scale)},
+            {"learning_rate", Number(training.learning_rate)},
+            {"progress", Number(training.progress)}}}};
+}
+
+json RewardJson(const Round& round, const std::vector<int>& previous, double progress_seconds) {
+  const bool known = !IsMissing(progress_seconds);
+  const Rewards rewards =
+      ComputeRewards(round, previous, known ? progress_seconds : 0, RewardWeights{});
+  return {{"quality", known ? json(rewards.team.quality) : json()},
+          {"efficiency", rewards.team.efficiency},
+          {"stability", rewards.team.stability},
+          {"local", rewards.local}};
+}
+
+std::ofstream Open(const fs::path& path, std::ios::openmode mode = std::ios::out) {
+  std::ofstream file(path, mode);
+  if (!file) throw std::runtime_error("cannot write " + path.string());
+  return file;
+}
+
+// The first `keep` lines of a file.
+std::string FirstLines(const fs::path& path, std::int64_t keep) {
+  std::ifstream file(path);
+  std::string text, line;
+  for (std::int64_t i = 0; i < keep && std::getline(file, line); ++i) text += line + "\n";
+  return text;
+}
+
+}  // namespace
+
+json RoundJson(const Round& round, const States& states, const Decisions& decisions,
+               const Truth& truth, const std::vector<int>& sizes, const std::vector<int>& previous,
+               double progress_seconds) {
+  json line = {{"round", round.index},
+               {"seconds", truth.seconds},
+               {"window_seconds", round.seconds},
+               {"accuracy", truth.held_out_accuracy},
+               {"loss", truth.held_out_loss},
+               {"sizes", sizes},
+               {"team_state", states.team},
+               {"local_states", states.local},
+               {"rewards", RewardJson(round, previous, progress_seconds)}};
+  for (const RoundEntry& entry : round.entries) {
+    line["batches"].push_back(entry.active ? entry.batch : 0);
+    line["reports"].push_back(entry.report ? ReportJson(*entry.report) : json());
+  }
+  if (const auto* actions = std::get_if<Actions>(&decisions)) {
+    line["team_action"] = actions->team;
+    if (actions->team_factor) line["team_factor"] = *actions->team_factor;
+    line["local_actions"] = actions->local;
+  } else {
+    line["wanted"] = std::get<Sizes>(decisions).local;
+  }
+  return line;
+}
+
+json SummaryJson(const RunConfig& config, const JobResult& result, double seconds) {
+  return {{"backend", config.backend},
+          {"workload", config.job.workload.name},
+          {"cluster", config.job.scenario.name},
+          {"policy", config.policy},
+          {"workers", config.job.workers},
+          {"seed", config.job.seed},
+          {"seconds", seconds},
+          {"reached", result.reached},
+          {"time_to_target_s", result.time_to_target_s},
+          {"accuracy", result.final_accuracy},
+          {"windows", result.windows},
+          {"mean_wait_share", result.mean_wait_share},
+          {"last_global_batch", result.last_global_batch}};
+}
+
+RunFolder::RunFolder(fs::path folder, const std::string& config, std::int64_t keep)
+    : folder_(std::move(folder)) {
+  if (folder_.empty()) return;
+  fs::create_directories(folder_);
+  fs::remove(folder_ /
+             "summary.json");  // Finish writes it: a folder without is of an unfinished run
+  Open(folder_ / "config.toml") << config;
+  const std::string kept = keep > 0 ? FirstLines(folder_ / "rounds.jsonl", keep) : "";
+  rounds_ = Open(folder_ / "rounds.jsonl");
+  rounds_ << kept;
+}
+
+void RunFolder::AddRound(const json& line) {
+  if (folder_.empty()) return;
+  rounds_ << line.dump() << "\n";
+  rounds_.flush();
+}
+
+void RunFolder::Finish(const json& summary) {
+  if (folder_.empty()) return;
+  Open(folder_ / "summary.json") << summary.dump(2) << "\n";
+}
+
+json RoundRecorder::operator()(const Round& round, const Arbitrator& arbitrator,
+                               const Truth& truth) {
+  std::vector<int> batches;
+  for (const RoundEntry& entry : round.entries) batches.push_back(entry.batch);
+  if (previous_.empty()) previous_ = batches;
+  const double gained = reference_ != nullptr && !IsMissing(last_loss_)
+                            ? reference_->Tau(truth.held_out_loss) - reference_->Tau(last_loss_)
+                            : kMissing;
+  last_loss_ = truth.held_out_loss;
+  const std::vector<int> sizes =
+      Apply(round, arbitrator.states().shares, arbitrator.decisions(), actions_);
+  json line = RoundJson(round, arbitrator.states(), arbitrator.decisions(), truth, sizes, previous_,
+                        gained);
+  folder_.AddRound(line);
+  previous_ = std::move(batches);
+  return line;
+}
+
+}  // namespace dynamix

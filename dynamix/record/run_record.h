@@ -1,0 +1,52 @@
+// A run as it was recorded: what RunFolder left, read back. Plain values.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dynamix/core/policy.h"
+#include "dynamix/core/report.h"
+#include "dynamix/record/run_config.h"
+
+namespace dynamix {
+
+// What one worker measured of a window; missing when its report was late or it was away.
+struct WorkerTimes {
+  int iterations = 0;
+  double iteration_ms = kMissing, compute_ms = kMissing;
+  double wait_ms = kMissing, communication_ms = kMissing;
+};
+
+// One line of rounds.jsonl.
+struct RecordedRound {
+  double seconds = 0, window_seconds = 0;  // end of the window on the job's clock, its length
+  double accuracy = kMissing;              // held-out
+  double loss = kMissing;                  // held-out
+  std::vector<int> batches, sizes;         // in the window (0: away), decided for the next
+  std::vector<WorkerTimes> workers;
+  TrainingReport training;                      // of the first worker that reported
+  std::vector<float> team_state, local_states;  // NaN: missing
+  std::optional<Actions> actions;               // nothing when the policy named sizes
+
+  double GlobalBatch() const;
+};
+
+struct RunRecord {
+  std::string name;  // the folder's
+  RunConfig config;
+  std::vector<RecordedRound> rounds;
+  bool reached = false;
+  double time_to_target_s = kMissing;  // when reached
+  double accuracy = kMissing;          // at the end; the last round's line is written before that
+};
+
+RecordedRound ParseRound(const nlohmann::json& line);
+
+// Throws InputError naming the file for a folder without config.toml or rounds.jsonl, and for a
+// damaged line. A last line that was cut off (the run was killed) is left out.
+RunRecord LoadRun(const std::filesystem::path& folder);
+
+}  // namespace dynamix
