@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "dynamix/arbitrator/progress.h"
 #include "dynamix/core/input_error.h"
 
 namespace dynamix {
@@ -10,8 +9,8 @@ namespace {
 
 constexpr double kSmoothing = 0.3;
 constexpr int kMostDoublings = 6;
-// Smoothed loss over its best, up to which batches can be good ones.
-constexpr double kHealthyLoss = 1.1;
+// Rise of the loss above its best, up to which batches can be good ones.
+constexpr double kHealthyRise = 0.1;
 
 // Weight of the newest round in a smoothed value.
 double Smooth(double old, double fresh) {
@@ -37,9 +36,9 @@ void GuardOptions::Validate() const {
 
 Guard::State Guard::Observe(const Round& round) {
   if (!options_.on) return State::kAdvises;
-  loss_ = Smooth(loss_, MeanLoss(round));
+  loss_.Add(MeanLoss(round));
   noise_scale_ = Smooth(noise_scale_, MeanNoiseScale(round));
-  if (IsMissing(best_loss_) || loss_ < best_loss_) best_loss_ = loss_;
+  if (IsMissing(best_loss_) || loss_.value() < best_loss_) best_loss_ = loss_.value();
   if (good_.size() != round.entries.size()) good_ = Batches(round);
   Measure(round);
   switch (state_) {
@@ -47,7 +46,7 @@ Guard::State Guard::Observe(const Round& round) {
     case State::kFallsBack:
       if (--hold_left_ > 0 || static_cast<int>(rates_.size()) < options_.measure) break;
       before_ = MedianRate();
-      best_loss_ = loss_;
+      best_loss_ = loss_.value();
       state_ = State::kAdvises;
       rates_.clear();
       advised_ = 0;
@@ -80,12 +79,12 @@ void Guard::Measure(const Round& round) {
   if (state_ != State::kAdvises) return;
   // A spell without fallback clears the record.
   if (++advised_ > 4 * options_.hold) in_a_row_ = 0;
-  const bool healthy = IsMissing(loss_) || loss_ <= kHealthyLoss * best_loss_;
+  const bool healthy = IsMissing(loss_.value()) || loss_.RiseAbove(best_loss_) <= kHealthyRise;
   if (healthy && RateOf(rate) >= RateOf(before_)) good_ = Batches(round);
 }
 
 bool Guard::IsWorse() const {
-  if (loss_ > options_.loss_tolerance * best_loss_) return true;
+  if (loss_.RiseAbove(best_loss_) > options_.loss_tolerance - 1) return true;
   if (static_cast<int>(rates_.size()) < options_.rounds) return false;
   const Rate now = MedianRate();
   const double ratio = now.capacity / before_.capacity;
@@ -97,7 +96,7 @@ void Guard::FallBack(const std::vector<int>& batches) {
   if (batches == good_) {
     // Nothing was changed, so nothing can be taken back: the world is slower now.
     before_ = MedianRate();
-    best_loss_ = loss_;
+    best_loss_ = loss_.value();
     rates_.clear();
     return;
   }

@@ -3,8 +3,9 @@
 //   measure   the first rounds pass without advice: what they achieve is the rate before
 //   advise    the policy decides, while  median rate of the last rounds >= tolerance x rate before
 //             x (capacity now / capacity then, at most 1: a slower machine is not the policy's
-//             fault), and the smoothed loss stays under loss_tolerance x its best. Both rates are
-//             taken at today's noise scale: that it moves is not the policy's fault either.
+//             fault), and the smoothed loss stays under loss_tolerance x its best (SmoothedLoss
+//             measures it for losses of any sign). Both rates are taken at today's noise scale:
+//             that it moves is not the policy's fault either.
 //   fall back the last good batches for `hold` rounds, whose rate is the new rate before; then the
 //             policy gets another chance, and each fallback in a row doubles `hold`
 // "Good" batches are those in force when the rate was last above the one before; a job that runs
@@ -15,6 +16,7 @@
 #include <deque>
 #include <vector>
 
+#include "dynamix/arbitrator/progress.h"
 #include "dynamix/core/round.h"
 
 namespace dynamix {
@@ -64,7 +66,8 @@ class Guard {
   std::deque<Rate> rates_;  // of the last rounds in this state, newest last
   Rate before_;
   double noise_scale_ = kMissing;  // smoothed
-  double loss_ = kMissing, best_loss_ = kMissing;
+  SmoothedLoss loss_;
+  double best_loss_ = kMissing;
   std::vector<int> good_;
   int hold_left_ = 0, in_a_row_ = 0, fallbacks_ = 0, advised_ = 0;
 };

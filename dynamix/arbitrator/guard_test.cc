@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "dynamix/arbitrator/progress.h"
+#include <functional>
+
 #include "dynamix/arbitrator/served_job.h"
 #include "dynamix/arbitrator/testing/fake_job.h"
 #include "dynamix/arbitrator/testing/fixed_policy.h"
+#include "dynamix/core/rng.h"
 
 namespace dynamix {
 namespace {
@@ -78,6 +80,33 @@ TEST(GuardTest, AnExplodingLossIsStopped) {
   EXPECT_EQ(guard.good_batches(), std::vector<int>(2, 32));
 }
 
+// Rounds in fallback of 100, for a job with this loss in round i, whose policy changes batches.
+int FallbacksWithLoss(const std::function<double(int)>& loss) {
+  Guard guard({});
+  FakeJob job(2, 200, 1e9);
+  Round round = job.Reset();
+  int fallbacks = 0;
+  for (int i = 0; i < 100; ++i) {
+    for (RoundEntry& entry : round.entries) {
+      entry.batch = 32 + i % 2;
+      entry.report->training.loss = loss(i);
+    }
+    fallbacks += guard.Observe(round) == Guard::State::kFallsBack ? 1 : 0;
+  }
+  return fallbacks;
+}
+
+TEST(GuardTest, ALossMayBeNegativeOrPassThroughZero) {
+  EXPECT_EQ(FallbacksWithLoss([](int i) { return -1 - 0.1 * i; }), 0) << "a log-likelihood";
+  EXPECT_EQ(FallbacksWithLoss([](int i) { return 1 - 0.02 * i + 0.01 * (i % 3); }), 0);
+  Rng rng(1);
+  EXPECT_EQ(FallbacksWithLoss([&](int) { return 0.02 * rng.Normal(); }), 0) << "a policy loss";
+}
+
+TEST(GuardTest, AnExplodingNegativeLossIsStopped) {
+  EXPECT_GT(FallbacksWithLoss([](int i) { return i < 20 ? -2 - 0.01 * i : 3.0; }), 0);
+}
+
 TEST(GuardTest, RoundsWithoutMeasurementsChangeNothing) {
   Guard guard({});
   FakeJob job(2, 200, 1e9);
@@ -110,6 +139,24 @@ TEST(ProgressTest, OwnProgressComparesWithTheRecentPace) {
     if (i == 54) faster = gained;
   }
   EXPECT_NEAR(steady, 2, 0.2) << "as fast as lately: one second per second";
+  EXPECT_GT(faster, 3);
+}
+
+TEST(ProgressTest, OwnProgressIsReadFromNegativeLossesToo) {
+  ProgressClock clock;
+  Round round;
+  round.seconds = 2;
+  round.entries.resize(1);
+  round.entries[0].report.emplace();
+  double loss = -1, steady = 0, faster = 0;
+  for (int i = 0; i < 60; ++i) {
+    loss *= i < 50 ? 1.01 : 1.03;  // falls
+    round.entries[0].report->training.loss = loss;
+    const double gained = clock.Advance(round);
+    if (i == 49) steady = gained;
+    if (i == 54) faster = gained;
+  }
+  EXPECT_NEAR(steady, 2, 0.2);
   EXPECT_GT(faster, 3);
 }
 

@@ -11,6 +11,10 @@ namespace {
 // Weight of the newest window: a training loss is noisy.
 constexpr double kLossWeight = 0.3;
 constexpr double kRateWeight = 0.1;
+// A window's usual movement is learned slowly, so that a loss that explodes does not excuse itself.
+constexpr double kMovementWeight = 0.05;
+// Usual movements that count as much as the loss itself.
+constexpr double kMovements = 6;
 // Units of time of a whole run (LearningRunOptions::units_per_job), and windows of one unit when
 // the length of the run is unknown.
 constexpr double kUnitsPerRun = 100;
@@ -65,6 +69,19 @@ double MeanLoss(const Round& round) {
   return MeanOver(round, [](const Report& report) { return report.training.loss; });
 }
 
+void SmoothedLoss::Add(double fresh) {
+  if (IsMissing(fresh)) return;
+  if (!IsMissing(last_)) movement_ = Smooth(movement_, std::abs(fresh - last_), kMovementWeight);
+  last_ = fresh;
+  value_ = Smooth(value_, fresh, kLossWeight);
+}
+
+double SmoothedLoss::RiseAbove(double reference) const {
+  const double rise = value_ - reference;
+  const double movement = IsMissing(movement_) ? 0 : movement_;
+  return rise == 0 ? 0 : rise / std::max(std::abs(reference), kMovements * movement);
+}
+
 RecordedCurve::RecordedCurve(const std::vector<std::pair<double, double>>& points) {
   double smoothed = kMissing;
   for (const auto& [seconds, loss] : points) {
@@ -115,13 +132,12 @@ Result<RecordedCurve> ReadRecordedCurve(const std::string& path) {
 double ProgressClock::Advance(const Round& round) {
   seconds_ += round.seconds;
   if (IsMissing(window_s_)) window_s_ = round.seconds;
-  const double fresh = MeanLoss(round), before = loss_;
+  const double fresh = MeanLoss(round), before = loss_.value();
   if (IsMissing(fresh)) return kMissing;
-  loss_ = Smooth(loss_, fresh, kLossWeight);
+  loss_.Add(fresh);
   if (IsMissing(before)) return kMissing;
-  if (!curve_.empty()) return curve_.Tau(loss_) - curve_.Tau(before);
-  if (!(loss_ > 0) || !(before > 0)) return kMissing;
-  const double rate = std::log(before / loss_) / round.seconds;
+  if (!curve_.empty()) return curve_.Tau(loss_.value()) - curve_.Tau(before);
+  const double rate = -loss_.RiseAbove(before) / round.seconds;
   const double recent = rate_;
   rate_ = Smooth(rate_, rate, kRateWeight);
   if (IsMissing(recent)) return kMissing;

@@ -33,6 +33,21 @@ double Capacity(const Round& round);
 // Mean training loss over the workers that reported one.
 double MeanLoss(const Round& round);
 
+// A training loss, smoothed, and how much it usually moves from one window to the next. Changes are
+// measured against the larger of the two: a loss may be negative (log-likelihoods) or pass through
+// zero (policy losses), where its size alone says nothing.
+class SmoothedLoss {
+ public:
+  void Add(double fresh);                  // a missing one changes nothing
+  double value() const { return value_; }  // missing before the first
+  // How far the loss is above `reference`: 0.5 is half of the reference's size.
+  double RiseAbove(double reference) const;
+
+ private:
+  double value_ = kMissing, last_ = kMissing;
+  double movement_ = kMissing;  // smoothed size of a window's change
+};
+
 // The loss of an earlier run of the same job over its time, as a clock: when did it first reach a
 // loss?
 class RecordedCurve {
@@ -61,15 +76,15 @@ class ProgressClock {
 
   // Seconds of progress in this round's window; missing before the second loss.
   double Advance(const Round& round);
-  double loss() const { return loss_; }  // smoothed; missing before the first
+  double loss() const { return loss_.value(); }  // smoothed; missing before the first
   bool has_curve() const { return !curve_.empty(); }
   // Seconds that count as one unit of time for discounts.
   double TimeScale() const;
 
  private:
   RecordedCurve curve_;
-  double loss_ = kMissing;
-  double rate_ = kMissing;      // smoothed fall of log loss per second
+  SmoothedLoss loss_;
+  double rate_ = kMissing;      // smoothed relative fall of the loss per second
   double seconds_ = 0;          // since the first round
   double window_s_ = kMissing;  // of the first window
 };
