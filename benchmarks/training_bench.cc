@@ -84,10 +84,9 @@ class PlainLoop {
 class Adaptive {
  public:
   Adaptive(WorkerGroup& group, const ModelOptions& options, const BatchReader& reader, int batch)
-      : policy_(MakePolicy("goodput")),
-        arbitrator_(*policy_, {}, Rng(1)),
+      : arbitrator_(RuleSpec("goodput")),
         advisor_(group, {.learning_rate = 0.05, .base_batch = 1.0 * batch},
-                 [this](const Round& round) { return arbitrator_.Step(round); }),
+                 [this](const Round& round) { return arbitrator_.Step(round).sizes; }),
         classifier_(options, reader, 1) {
     WorkerOptions worker{.optimizer = {.learning_rate = 0.05, .base_batch = 1.0 * batch}};
     worker.start_batch = worker.bounds.min = worker.bounds.max = batch;
@@ -99,7 +98,6 @@ class Adaptive {
   const Worker& worker() const { return *worker_; }
 
  private:
-  std::unique_ptr<Policy> policy_;
   Arbitrator arbitrator_;
   InProcessAdvisor advisor_;
   Classifier classifier_;

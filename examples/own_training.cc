@@ -35,12 +35,11 @@ int main() {
 
   auto group = dynamix::WorkerGroup::Connect(dynamix::ReadRankPlace(std::getenv), {});
   if (!group) return std::fprintf(stderr, "%s\n", group.error().c_str()), 1;
-  const auto policy = dynamix::MakePolicy("goodput");
-  dynamix::Arbitrator arbitrator(*policy, {}, dynamix::Rng(1));
+  dynamix::Arbitrator arbitrator(dynamix::RuleSpec("goodput"));
   dynamix::WorkerOptions options{.optimizer = {.learning_rate = 0.1, .planned_samples = 200000}};
   dynamix::InProcessAdvisor advisor(
       *group.value(), options.optimizer,
-      [&](const dynamix::Round& round) { return arbitrator.Step(round); });
+      [&](const dynamix::Round& round) { return arbitrator.Step(round).sizes; });
   auto worker = dynamix::Worker::Start(*group.value(), trainable, options, &advisor);
   if (!worker) return std::fprintf(stderr, "%s\n", worker.error().c_str()), 1;
 

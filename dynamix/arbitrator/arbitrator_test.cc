@@ -21,18 +21,17 @@ class GrowOnce : public Policy {
 
 TEST(ArbitratorTest, TurnsRoundsIntoBatchesThroughTheWholeLoop) {
   FakeJob job(3, 1e9, 1e9);
-  GrowOnce policy;
-  Arbitrator arbitrator(policy, {}, Rng(1));
+  Arbitrator arbitrator({"grow_once", {}, [] { return std::make_unique<GrowOnce>(); }});
   Round round = job.Reset();
   const double before = round.GlobalBatch();
-  round = job.Step(arbitrator.Step(round));
+  round = job.Step(arbitrator.Step(round, {}).sizes);
   EXPECT_NEAR(round.GlobalBatch(), 3 * before, 2);
   // Shares are speed-proportional at once: 1, 2 and 3.
   EXPECT_NEAR(round.entries[2].batch / static_cast<double>(round.entries[0].batch), 3, 0.1);
   const double grown = round.GlobalBatch();
-  round = job.Step(arbitrator.Step(round));
+  round = job.Step(arbitrator.Step(round, {}).sizes);
   EXPECT_NEAR(round.GlobalBatch(), grown, 2);
-  EXPECT_EQ(arbitrator.states().workers, 3);
+  EXPECT_EQ(arbitrator.Step(round, {}).states.workers, 3);
 }
 
 TEST(ParallelForTest, DoesEveryPieceOnceAndPassesOnAFailure) {

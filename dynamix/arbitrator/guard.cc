@@ -18,12 +18,6 @@ double Smooth(double old, double fresh) {
   return IsMissing(old) ? fresh : old + kSmoothing * (fresh - old);
 }
 
-std::vector<int> Batches(const Round& round) {
-  std::vector<int> batches;
-  for (const RoundEntry& entry : round.entries) batches.push_back(entry.batch);
-  return batches;
-}
-
 }  // namespace
 
 void GuardOptions::Validate() const {

@@ -4,7 +4,8 @@
 
 #include <functional>
 
-#include "dynamix/arbitrator/served_job.h"
+#include "dynamix/arbitrator/arbitrator.h"
+#include "dynamix/arbitrator/progress.h"
 #include "dynamix/arbitrator/testing/fake_job.h"
 #include "dynamix/arbitrator/testing/fixed_policy.h"
 #include "dynamix/core/rng.h"
@@ -20,9 +21,9 @@ struct Course {
 Course Serve(const PolicySpec& policy, int rounds, const GuardOptions& guard = {},
              double slow_from = 1e9) {
   FakeJob job(3, 200, 1e9);
-  ServedJobOptions options;
+  ArbitratorOptions options;
   options.guard = guard;
-  ServedJob served(policy, std::move(options));
+  Arbitrator arbitrator(policy, std::move(options));
   Course course;
   Round round = job.Reset();
   for (int i = 0; i < rounds; ++i) {
@@ -30,11 +31,11 @@ Course Serve(const PolicySpec& policy, int rounds, const GuardOptions& guard = {
       for (RoundEntry& entry : round.entries)
         for (double* ms : {&entry.report->compute_ms, &entry.report->iteration_ms}) *ms *= 4;
     }
-    const Decision decision = served.Step(round);
+    const Decision decision = arbitrator.Step(round);
     course.sizes.push_back(decision.sizes[0]);
     round = job.Step(decision.sizes);
   }
-  course.fallbacks = served.guard().fallbacks();
+  course.fallbacks = arbitrator.guard().fallbacks();
   return course;
 }
 
@@ -160,15 +161,15 @@ TEST(ProgressTest, OwnProgressIsReadFromNegativeLossesToo) {
   EXPECT_GT(faster, 3);
 }
 
-TEST(ServedJobTest, ASwappedPolicyDecidesTheNextRound) {
+TEST(ArbitratorTest, ASwappedPolicyDecidesTheNextRound) {
   FakeJob job(3, 200, 1e9);
-  ServedJobOptions options;
+  ArbitratorOptions options;
   options.guard.on = false;
-  ServedJob served(Fixed(40), std::move(options));
+  Arbitrator arbitrator(Fixed(40), std::move(options));
   const Round round = job.Reset();
-  EXPECT_EQ(served.Step(round).sizes[0], 40);
-  served.SetPolicy(Fixed(50));
-  EXPECT_EQ(served.Step(round).sizes[0], 50);
+  EXPECT_EQ(arbitrator.Step(round).sizes[0], 40);
+  arbitrator.SetPolicy(Fixed(50));
+  EXPECT_EQ(arbitrator.Step(round).sizes[0], 50);
 }
 
 }  // namespace

@@ -35,8 +35,6 @@ void LearningRunOptions::Validate() const {
   local_ppo.Validate();
   RequireInRange("updates", updates, 1, 1000000);
   RequireInRange("tasks", tasks, std::int64_t{1}, std::int64_t{1} << 40);
-  RequireInRange("units_per_job", units_per_job, 1.0, 1e6);
-  RequireInRange("missed_cost", missed_cost, 0.0, 10.0);
 }
 
 LearningRun::LearningRun(const LearningRunOptions& options, TaskSource source)
@@ -69,12 +67,15 @@ std::vector<Round> LearningRun::StepEnvironments(std::vector<WindowOutcome>& out
     const Truth& truth = slot.task.environment->truth();
     const double tau = slot.task.tau(truth.held_out_loss);
     outcomes[s].progress_seconds = tau - slot.tau;
-    outcomes[s].time_scale_s = slot.task.reference_seconds / options_.units_per_job;
+    outcomes[s].time_scale_s =
+        slot.task.reference_seconds / options_.learning.objective.units_per_run;
     const bool missed = truth.schedule_ended && !truth.reached;
     outcomes[s].end = truth.reached || missed ? StepEnd::kTerminated
                       : truth.out_of_time     ? StepEnd::kTruncated
                                               : StepEnd::kContinues;
-    if (missed) outcomes[s].lump = -options_.missed_cost * options_.units_per_job;
+    if (missed)
+      outcomes[s].lump =
+          -options_.learning.objective.missed_cost * options_.learning.objective.units_per_run;
     slot.tau = tau;
   });
   return rounds;

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "dynamix/arbitrator/learning_arbitrator.h"
+#include "dynamix/arbitrator/arbitrator.h"
 #include "dynamix/core/environment.h"
 #include "dynamix/core/result.h"
 
@@ -30,18 +30,19 @@ struct LearningTask {
 // threads.
 using TaskSource = std::function<LearningTask(std::int64_t number, std::uint64_t course)>;
 
+// The defaults are what the shipped policy was learned with (docs/learning.md).
 struct LearningRunOptions {
   LearningOptions learning;
-  PpoOptions team_ppo;
-  PpoOptions local_ppo;
+  PpoOptions team_ppo{.steps = 96,
+                      .epochs = 8,
+                      .minibatches = 8,
+                      .learning_rate = 2e-3,
+                      .lambda = 0.99,
+                      .entropy_coefficient = 0.001};
+  PpoOptions local_ppo{.steps = 96, .epochs = 2, .minibatches = 16, .learning_rate = 1e-3};
   std::vector<int> hidden = {64, 64};
-  int updates = 400;          // [1, 1000000]
-  std::int64_t tasks = 1024;  // different tasks, drawn with replacement, >= 1
-  double units_per_job = 50;  // units of time (LearningOptions) in a reference run, > 0
-  // What it costs, in reference runs, when the schedule ends before the target is reached, [0, 10].
-  // The job is then over: without this the loss would come window by window, long after the
-  // decisions that caused it, and dead jobs would fill the rollouts.
-  double missed_cost = 1;
+  int updates = 300;          // [1, 1000000]
+  std::int64_t tasks = 4000;  // different tasks, drawn with replacement, >= 1
   std::uint64_t seed = 1;
 
   void Validate() const;
@@ -90,7 +91,7 @@ class LearningRun {
   TaskSource source_;
   Rng rng_;
   Learner learner_;
-  LearningArbitrator arbitrator_;
+  Arbitrator arbitrator_;
   std::vector<Slot> slots_;
   std::vector<std::vector<int>> sizes_;
   int updates_ = 0;

@@ -75,11 +75,15 @@ TEST(LearningRunTest, LearnsToGrowTheGlobalBatchAndToBalance) {
   EXPECT_GT(last.efficiency, first.efficiency) << "less waiting";
 
   // Greedy, frozen, on more workers than it learned with.
-  LearnedPolicy policy(run.learner().Model(run.options().learning.actions, {}), Choice::kGreedy);
+  const LearningOptions& learned = run.options().learning;
+  const PolicyModel model = run.learner().Model(learned.actions, learned.objective, {});
   FakeJob job(8, kCritical, 400);
-  Arbitrator arbitrator(policy, run.options().learning.actions, Rng(1));
+  Arbitrator arbitrator({"learned", model.actions, [&model] {
+                           return std::make_unique<LearnedPolicy>(model, Choice::kGreedy);
+                         }});
   Round round = job.Reset();
-  while (!job.truth().reached && !job.truth().out_of_time) round = job.Step(arbitrator.Step(round));
+  while (!job.truth().reached && !job.truth().out_of_time)
+    round = job.Step(arbitrator.Step(round, {}).sizes);
   EXPECT_TRUE(job.truth().reached);
   EXPECT_GT(round.GlobalBatch(), 300);
 }

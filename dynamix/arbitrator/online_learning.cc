@@ -12,20 +12,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<int> Batches(const Round& round) {
-  std::vector<int> batches;
-  for (const RoundEntry& entry : round.entries) batches.push_back(entry.batch);
-  return batches;
-}
-
-OnlineLearningOptions ForJob(OnlineLearningOptions options, const PolicyModel& model, int workers) {
-  options.learning.actions = model.actions;
-  options.learning.jobs = 1;
-  options.learning.max_workers = workers;
-  options.learning.threads = 1;
-  options.learning.Validate();
-  options.team_ppo.Validate();
-  options.local_ppo.Validate();
+LearningOptions ForJob(const PolicyModel& model, int workers) {
+  LearningOptions options;
+  options.actions = model.actions;
+  options.objective = model.objective;
+  options.jobs = options.threads = 1;
+  options.max_workers = workers;
+  options.Validate();
   return options;
 }
 
@@ -50,10 +43,10 @@ OnlineLearningOptions::OnlineLearningOptions() {
 
 OnlineLearner::OnlineLearner(const PolicyModel& start, int workers,
                              const OnlineLearningOptions& options)
-    : options_(ForJob(options, start, workers)),
-      learner_(MakeLearnerOptions(options_.learning, options_.team_ppo, options_.local_ppo,
-                                  HiddenOf(start), options_.seed)),
-      arbitrator_(options_.learning, learner_) {
+    : options_(options),
+      learning_(ForJob(start, workers)),
+      learner_(MakeLearnerOptions(learning_, options_.team_ppo, options_.local_ppo, HiddenOf(start),
+                                  options_.seed)) {
   Restore(start);
 }
 
@@ -79,32 +72,24 @@ void OnlineLearner::Restore(const PolicyModel& start) {
   }
 }
 
-std::vector<int> OnlineLearner::Step(const Round& round, const OnlineWindow& window) {
-  if (updating_) return Batches(round);
-  if (thread_.joinable()) FinishUpdate();
-  if (open_) {
-    open_ = false;
-    arbitrator_.Close({round}, {{.progress_seconds = window.progress_seconds,
-                                 .time_scale_s = window.time_scale_s}});
-    if (learner_.Full()) {
-      updating_ = true;
-      thread_ = std::thread([this] { Update(); });
-      return Batches(round);
-    }
-  } else if (!started_) {
-    arbitrator_.Start(0, round);
-    started_ = true;
-  } else {
-    arbitrator_.Observe(0, round);
+bool OnlineLearner::busy() {
+  if (updating_) return true;
+  if (thread_.joinable()) {
+    thread_.join();
+    note_ = std::move(thread_note_);
+    thread_note_.clear();
   }
-  if (!window.advise) return Batches(round);
-  open_ = true;
-  return std::move(arbitrator_.Decide().front());
+  return false;
 }
 
-void OnlineLearner::Update() {
+void OnlineLearner::StartUpdate(const Observation& local_next, const Observation& team_next) {
+  updating_ = true;
+  thread_ = std::thread([this, local_next, team_next] { Update(local_next, team_next); });
+}
+
+void OnlineLearner::Update(const Observation& local_next, const Observation& team_next) {
   try {
-    arbitrator_.Update(0);
+    learner_.Update(local_next, team_next, 0);
     ++updates_;
     if (!options_.folder.empty()) {
       fs::create_directories(options_.folder);
@@ -112,7 +97,7 @@ void OnlineLearner::Update() {
       Status saved = learner_.Save((folder / kLearnerFile).string());
       if (saved)
         saved = SavePolicy((folder / kPolicyFile).string(),
-                           learner_.Model(options_.learning.actions,
+                           learner_.Model(learning_.actions, learning_.objective,
                                           {{"online_updates", std::to_string(updates_.load())}}));
       thread_note_ = saved ? "" : saved.error();
     }
@@ -120,12 +105,6 @@ void OnlineLearner::Update() {
     thread_note_ = error.what();
   }
   updating_ = false;
-}
-
-void OnlineLearner::FinishUpdate() {
-  thread_.join();
-  note_ = std::move(thread_note_);
-  thread_note_.clear();
 }
 
 }  // namespace dynamix

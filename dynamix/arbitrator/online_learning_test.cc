@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "dynamix/arbitrator/arbitrator.h"
 #include "dynamix/arbitrator/testing/fake_job.h"
 #include "dynamix/host/atomic_file.h"
 #include "dynamix/ppo/tensor_file.h"
@@ -21,7 +22,7 @@ PolicyModel Untrained() {
   LearningOptions learning;
   learning.max_workers = 3;
   const Learner learner(MakeLearnerOptions(learning, {}, {}, {16}, 3));
-  return learner.Model({}, {});
+  return learner.Model(learning.actions, learning.objective, {});
 }
 
 class OnlineLearnerTest : public testing::Test {
@@ -35,16 +36,22 @@ class OnlineLearnerTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  // Steps until `updates` were made; returns the rounds that held because of an update.
-  int Learn(OnlineLearner& learner, int updates) {
+  // Steps until `updates` were made.
+  void Learn(Arbitrator& arbitrator, int updates) {
     FakeJob job(3, 200, 1e9);
     Round round = job.Reset();
-    int held = 0;
-    for (int i = 0; learner.updates() < updates && i < 2000000; ++i) {
-      held += learner.updating() ? 1 : 0;
-      round = job.Step(learner.Step(round, {.progress_seconds = round.seconds}));
-    }
-    return held;
+    for (int i = 0; arbitrator.updates() < updates && i < 2000000; ++i)
+      round = job.Step(arbitrator.Step(round, {.progress_seconds = round.seconds}).sizes);
+  }
+
+  // What it is told at the start is kept in `note`.
+  std::unique_ptr<Arbitrator> Make(std::string* note = nullptr, bool guard = true) {
+    const PolicyModel model = Untrained();
+    auto learner = std::make_unique<OnlineLearner>(model, 3, options_);
+    if (note != nullptr) *note = learner->note();
+    return std::make_unique<Arbitrator>(
+        PolicySpec{"untrained", model.actions, {}},
+        ArbitratorOptions{.guard = {.on = guard}, .learner = std::move(learner)});
   }
 
   OnlineLearningOptions options_;
@@ -53,53 +60,59 @@ class OnlineLearnerTest : public testing::Test {
 
 TEST_F(OnlineLearnerTest, SavesEveryUpdateAndGoesOnAfterACrash) {
   {
-    OnlineLearner learner(Untrained(), 3, options_);
-    EXPECT_EQ(learner.updates(), 0);
-    Learn(learner, 3);
+    const auto arbitrator = Make();
+    EXPECT_EQ(arbitrator->updates(), 0);
+    Learn(*arbitrator, 3);
   }
   EXPECT_TRUE(LoadPolicy((folder_ / OnlineLearner::kPolicyFile).string()).ok());
-  OnlineLearner again(Untrained(), 3, options_);
-  EXPECT_EQ(again.updates(), 3);
-  EXPECT_THAT(again.note(), testing::HasSubstr("after update 3"));
-  Learn(again, 4);
-  EXPECT_EQ(again.updates(), 4);
+  std::string note;
+  const auto again = Make(&note);
+  EXPECT_EQ(again->updates(), 3);
+  EXPECT_THAT(note, testing::HasSubstr("after update 3"));
+  Learn(*again, 4);
+  EXPECT_EQ(again->updates(), 4);
 }
 
 TEST_F(OnlineLearnerTest, ATornCheckpointFallsBackToTheOneBefore) {
-  {
-    OnlineLearner learner(Untrained(), 3, options_);
-    Learn(learner, 3);
-  }
+  Learn(*Make(), 3);
   const fs::path path = folder_ / OnlineLearner::kLearnerFile;
   fs::resize_file(path, fs::file_size(path) / 2);
-  {
-    OnlineLearner before(Untrained(), 3, options_);
-    EXPECT_EQ(before.updates(), 2);
-  }
+  EXPECT_EQ(Make()->updates(), 2);
   fs::resize_file(PreviousGeneration(path.string()), 10);
-  OnlineLearner fresh(Untrained(), 3, options_);
-  EXPECT_EQ(fresh.updates(), 0);
-  EXPECT_FALSE(fresh.note().empty()) << "says what became of the checkpoints";
+  std::string note;
+  EXPECT_EQ(Make(&note)->updates(), 0);
+  EXPECT_FALSE(note.empty()) << "says what became of the checkpoints";
+}
+
+TEST_F(OnlineLearnerTest, LearnsForTheObjectiveOfThePolicyItStartsFrom) {
+  PolicyModel model = Untrained();
+  model.objective.team_discount = 0.9;
+  const OnlineLearner learner(model, 3, options_);
+  EXPECT_EQ(learner.options().objective.team_discount, 0.9);
+  Learn(*Make(), 1);
+  const PolicyModel saved = LoadPolicy((folder_ / OnlineLearner::kPolicyFile).string()).value();
+  EXPECT_EQ(Format(saved.objective), Format(Objective{})) << "and hands it on";
 }
 
 TEST_F(OnlineLearnerTest, HoldsWhileTheGuardDecides) {
-  OnlineLearner learner(Untrained(), 3, options_);
+  const auto arbitrator = Make();
   FakeJob job(3, 200, 1e9);
   Round round = job.Reset();
-  for (int i = 0; i < 50; ++i) {
-    const std::vector<int> sizes = learner.Step(round, {.advise = false});
-    EXPECT_EQ(sizes, std::vector<int>(3, FakeJob::kStart));
-    round = job.Step(sizes);
+  for (RoundEntry& entry : round.entries) entry.report->iteration_ms = kMissing;
+  for (int i = 0; i < 50; ++i) {  // without measurements the guard never lets it advise
+    const Decision decision = arbitrator->Step(round);
+    EXPECT_EQ(decision.guard, Guard::State::kMeasures);
+    EXPECT_EQ(decision.sizes, std::vector<int>(3, FakeJob::kStart));
   }
-  EXPECT_EQ(learner.updates(), 0) << "nothing is learned from what it did not decide";
+  EXPECT_EQ(arbitrator->updates(), 0) << "nothing is learned from what it did not decide";
 }
 
 TEST_F(OnlineLearnerTest, AFullDiskIsToldAndLearningGoesOn) {
   fs::create_directories(folder_.parent_path());
   std::ofstream(folder_) << "a file where the folder should be";
-  OnlineLearner learner(Untrained(), 3, options_);
-  Learn(learner, 2);
-  EXPECT_EQ(learner.updates(), 2);
+  const auto arbitrator = Make();
+  Learn(*arbitrator, 2);
+  EXPECT_EQ(arbitrator->updates(), 2);
 }
 
 }  // namespace

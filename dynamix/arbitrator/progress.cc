@@ -15,9 +15,7 @@ constexpr double kRateWeight = 0.1;
 constexpr double kMovementWeight = 0.05;
 // Usual movements that count as much as the loss itself.
 constexpr double kMovements = 6;
-// Units of time of a whole run (LearningRunOptions::units_per_job), and windows of one unit when
-// the length of the run is unknown.
-constexpr double kUnitsPerRun = 100;
+// Windows of one unit of time when the length of the run is unknown.
 constexpr double kWindowsPerUnit = 2;
 
 double Smooth(double old, double fresh, double weight) {
@@ -147,7 +145,7 @@ double ProgressClock::Advance(const Round& round) {
 }
 
 double ProgressClock::TimeScale() const {
-  if (!curve_.empty()) return std::max(1e-6, curve_.seconds() / kUnitsPerRun);
+  if (!curve_.empty()) return std::max(1e-6, curve_.seconds() / units_per_run_);
   return IsMissing(window_s_) ? 1 : std::max(1e-6, window_s_ * kWindowsPerUnit);
 }
 

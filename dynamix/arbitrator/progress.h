@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "dynamix/core/objective.h"
 #include "dynamix/core/result.h"
 #include "dynamix/core/round.h"
 
@@ -72,7 +73,9 @@ Result<RecordedCurve> ReadRecordedCurve(const std::string& path);
 // else on the job's own recent speed, so that 1 s per second means "as fast as lately".
 class ProgressClock {
  public:
-  explicit ProgressClock(RecordedCurve curve = {}) : curve_(std::move(curve)) {}
+  // `units_per_run`: of time, in the recorded run (objective.h).
+  explicit ProgressClock(RecordedCurve curve = {}, double units_per_run = Objective{}.units_per_run)
+      : curve_(std::move(curve)), units_per_run_(units_per_run) {}
 
   // Seconds of progress in this round's window; missing before the second loss.
   double Advance(const Round& round);
@@ -83,6 +86,7 @@ class ProgressClock {
 
  private:
   RecordedCurve curve_;
+  double units_per_run_;
   SmoothedLoss loss_;
   double rate_ = kMissing;      // smoothed relative fall of the loss per second
   double seconds_ = 0;          // since the first round

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "dynamix/arbitrator/served_job.h"
+#include "dynamix/arbitrator/arbitrator.h"
 
 namespace dynamix {
 
@@ -14,8 +14,7 @@ struct RoundRecord {
   std::string job;
   Round round;
   Decision decision;
-  std::vector<int> previous;  // batches of the round before
-  double seconds = 0;         // on the job's clock, since the job's first round here
+  double seconds = 0;  // on the job's clock, since the job's first round here
   int fallbacks = 0, updates = 0;
   int late = 0;  // active workers without a report
 };

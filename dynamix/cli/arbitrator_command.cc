@@ -85,8 +85,8 @@ void Log(const ArbitratorFlags& flags, const LogEvent& event) {
               event.detail);
 }
 
-ServedJobOptions JobOptionsFor(const ArbitratorFlags& flags, const std::string& job, int size) {
-  ServedJobOptions options;
+ArbitratorOptions JobOptionsFor(const ArbitratorFlags& flags, const std::string& job, int size) {
+  ArbitratorOptions options;
   options.guard = flags.guard;
   options.guard.on = !flags.no_guard;
   options.seed = flags.seed;
@@ -168,7 +168,7 @@ void Serve(const ArbitratorFlags& flags) {
   flags.guard.Validate();
   PolicySpec policy = FindPolicy(flags.policy);
   // What every job would be refused for is better known now.
-  (void)ServedJob(policy, JobOptionsFor(flags, "try", 1));
+  (void)Arbitrator(policy, JobOptionsFor(flags, "try", 1));
   std::unique_ptr<Metrics> metrics;
   if (!flags.metrics.empty()) {
     Result<std::unique_ptr<Metrics>> started = Metrics::Start(flags.metrics);

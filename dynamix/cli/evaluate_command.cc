@@ -83,18 +83,18 @@ std::string FolderOf(const EvaluateFlags& flags, const JobSpec& job, const std::
 // One policy on one job, recorded if asked.
 JobResult RunPolicy(const JobSpec& job, const PolicySpec& spec, const EvaluateFlags& flags,
                     SimulatedCluster& environment, const Task* task, RunRecord* trace) {
-  const auto policy = spec.make();
-  Arbitrator arbitrator(*policy, spec.actions, Rng(job.seed));
+  Arbitrator arbitrator(spec, {.seed = job.seed});
   const RunConfig config{.backend = flags.backend, .policy = spec.name, .job = job};
   RunFolder folder(FolderOf(flags, job, spec.name), FormatRunConfig(config));
-  RoundRecorder record(folder, spec.actions, task != nullptr ? &task->reference : nullptr);
   const bool recorded = trace != nullptr || !flags.record.empty();
+  const auto on_window = [&](const Round& round, const Decision& decision, const Truth& truth) {
+    if (!recorded) return;
+    const nlohmann::json line = RoundJson(round, decision, truth);
+    folder.AddRound(line);
+    if (trace != nullptr) trace->rounds.push_back(ParseRound(line));
+  };
   JobResult result = RunJob(environment, arbitrator, task != nullptr ? task->reference_seconds : 0,
-                            [&](const Round& round, const Arbitrator& own, const Truth& truth) {
-                              if (!recorded) return;
-                              const nlohmann::json line = record(round, own, truth);
-                              if (trace != nullptr) trace->rounds.push_back(ParseRound(line));
-                            });
+                            on_window, task != nullptr ? &task->reference : nullptr);
   if (task == nullptr) {  // nothing to compare accuracies at
     result.final_accuracy = environment.truth().held_out_accuracy;
     // The planned samples may be used up long before the budget.

@@ -11,17 +11,15 @@
 namespace dynamix {
 
 PolicySpec FindPolicy(const std::string& name) {
-  if (IsRule(name)) {
-    MakePolicy(name);  // refuses a malformed one now rather than in a thread
-    return {name, {}, [name] { return MakePolicy(name); }};
-  }
+  if (IsRule(name)) return RuleSpec(name);
   const std::string path = FindData("policy", name, "policies", ".safetensors");
   Result<PolicyModel> loaded = LoadPolicy(path);
   if (!loaded) throw InputError(path + ": " + loaded.error());
   // Shared because every job's policy reads the same weights and none of them owns the file.
   const auto model = std::make_shared<const PolicyModel>(std::move(loaded).value());
   return {name, model->actions,
-          [model] { return std::make_unique<LearnedPolicy>(*model, Choice::kGreedy); }};
+          [model] { return std::make_unique<LearnedPolicy>(*model, Choice::kGreedy); },
+          model->objective};
 }
 
 std::vector<PolicySpec> FindPolicies(const std::string& names) {

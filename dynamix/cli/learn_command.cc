@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 struct LearnFlags {
   LearningRunOptions run;
   DistributionOptions tasks;
-  std::string actions = "anchored,share,team+local";
+  std::string actions = Format(LearningOptions{}.actions);
   std::vector<std::string> without;
   std::vector<std::string> fitted = {"lenet_fashion", "vgg11_small_cifar10",
                                      "resnet18_small_fashion"};
@@ -37,28 +37,6 @@ struct LearnFlags {
   int validate_every = 25;
   bool resume = false;
   bool json = false;
-
-  // What made the shipped policy (docs/learning.md).
-  LearnFlags() {
-    run.updates = 300;
-    run.tasks = 4000;
-    run.seed = 1;
-    run.missed_cost = 2;
-    run.units_per_job = 100;
-    run.learning.jobs = 128;
-    run.learning.team_discount = 0.997;
-    run.learning.reward.stability = 0.1;
-    run.team_ppo.steps = run.local_ppo.steps = 96;
-    run.team_ppo.learning_rate = 2e-3;
-    run.team_ppo.epochs = 8;
-    run.team_ppo.minibatches = 8;
-    run.team_ppo.lambda = 0.99;
-    run.team_ppo.entropy_coefficient = 0.001;
-    run.local_ppo.learning_rate = 1e-3;
-    run.local_ppo.epochs = 2;
-    run.local_ppo.minibatches = 16;
-    tasks.miniature_share = 0.65;
-  }
 };
 
 FeatureFamily ParseFamily(const std::string& name) {
@@ -78,9 +56,8 @@ void PrintRules(const Validation& validation, bool json) {
   if (json) return;
   std::fprintf(stderr, "time to target over the reference's, on the validation tasks:\n");
   for (const std::string& rule : RuleNames())
-    std::fprintf(
-        stderr, "  %-12s %s\n", rule.c_str(),
-        ScoreText(validation.Run({rule, {}, [rule] { return MakePolicy(rule); }})).c_str());
+    std::fprintf(stderr, "  %-12s %s\n", rule.c_str(),
+                 ScoreText(validation.Run(RuleSpec(rule))).c_str());
 }
 
 class Learning {
@@ -144,7 +121,8 @@ class Learning {
         {"workers",
          std::to_string(flags_.tasks.min_workers) + "-" + std::to_string(flags_.tasks.max_workers)},
         {"validation", ScoreText(score_)}};
-    return run_.learner().Model(flags_.run.learning.actions, std::move(training));
+    return run_.learner().Model(flags_.run.learning.actions, flags_.run.learning.objective,
+                                std::move(training));
   }
 
   void Validate() {
@@ -262,7 +240,7 @@ void AddLearnCommand(CLI::App& app) {
       ->add_option_function<int>(
           "--steps", [flags](int n) { flags->run.team_ppo.steps = flags->run.local_ppo.steps = n; },
           "windows of each job between updates")
-      ->default_str("96");
+      ->default_str(std::to_string(flags->run.team_ppo.steps));
   add("--tasks", flags->run.tasks, "different tasks");
   add("--miniatures", flags->tasks.miniature_share, "share of tasks that are miniatures");
   add("--min-workers", flags->tasks.min_workers, "smallest cluster");
@@ -279,16 +257,17 @@ void AddLearnCommand(CLI::App& app) {
   command->add_option("--without", flags->without, "feature families to do without (ablation)")
       ->delimiter(',');
   add("--hidden", flags->run.hidden, "widths of the tanh layers");
-  add("--team-discount", learning.team_discount, "per unit of time");
-  add("--local-discount", learning.local_discount, "per unit of time");
-  add("--missed-cost", flags->run.missed_cost,
+  add("--team-discount", learning.objective.team_discount, "per unit of time");
+  add("--local-discount", learning.objective.local_discount, "per unit of time");
+  add("--missed-cost", learning.objective.missed_cost,
       "reference runs that a job costs whose schedule ends before its target");
-  add("--units", flags->run.units_per_job, "units of time in a reference run");
-  add("--reward-quality", learning.reward.quality, "weight of progress");
-  add("--reward-efficiency", learning.reward.efficiency, "weight of waiting");
-  add("--reward-stability", learning.reward.stability, "weight of oscillation");
-  add("--reward-straggler", learning.reward.straggler, "local: weight of the wait a worker causes");
-  add("--reward-team", learning.reward.team, "local: weight of the team reward");
+  add("--units", learning.objective.units_per_run, "units of time in a reference run");
+  add("--reward-quality", learning.objective.reward.quality, "weight of progress");
+  add("--reward-efficiency", learning.objective.reward.efficiency, "weight of waiting");
+  add("--reward-stability", learning.objective.reward.stability, "weight of oscillation");
+  add("--reward-straggler", learning.objective.reward.straggler,
+      "local: weight of the wait a worker causes");
+  add("--reward-team", learning.objective.reward.team, "local: weight of the team reward");
   AddPpoFlags(*command, "team", flags->run.team_ppo);
   AddPpoFlags(*command, "local", flags->run.local_ppo);
   add("--validation-tasks", flags->validation_tasks, "tasks checkpoints are selected on")

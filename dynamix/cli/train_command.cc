@@ -94,20 +94,17 @@ namespace {
 // A run on an Environment: sim or virtual.
 void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedCluster& environment,
                     const ReferenceCurve* reference) {
-  const auto policy = job.policy.make();
-  Arbitrator arbitrator(*policy, job.policy.actions, Rng(flags.seed));
+  Arbitrator arbitrator(job.policy, {.seed = job.spec.seed});
   RunFolder folder(job.folder, job.config);
   Progress progress("train", static_cast<long>(job.spec.workload.optimizer.planned_samples),
                     flags.json);
   const InterruptFlag interrupted;
-  RoundRecorder record(folder, job.policy.actions, reference);
   RunFigures figures;
   double seen = 0;
-  const auto on_window = [&](const Round& round, const Arbitrator& own, const Truth& truth) {
+  const auto on_window = [&](const Round& round, const Decision& decision, const Truth& truth) {
     if (interrupted) throw Interrupted();
-    record(round, own, truth);
-    figures.last_batches.clear();
-    for (const RoundEntry& entry : round.entries) figures.last_batches.push_back(entry.batch);
+    folder.AddRound(RoundJson(round, decision, truth));
+    figures.last_batches = Batches(round);
     if (figures.first_batches.empty()) figures.first_batches = figures.last_batches;
     char note[96];
     std::snprintf(note, sizeof note, "accuracy %.4f  global batch %.0f  %.1f s on the job's clock",
@@ -122,7 +119,7 @@ void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedClust
   }
   const bool full = flags.full || flags.epochs > 0;
   const double equal_time = full ? std::numeric_limits<double>::infinity() : flags.time_s;
-  JobResult result = RunJob(environment, arbitrator, equal_time, on_window);
+  JobResult result = RunJob(environment, arbitrator, equal_time, on_window, reference);
   result.final_accuracy = environment.truth().held_out_accuracy;
   figures.seconds = environment.truth().seconds;
   figures.samples = environment.samples_seen();
@@ -240,6 +237,8 @@ void AddLiveFlags(CLI::App& command, TrainFlags& flags) {
           "host metrics either")
       ->check(CLI::IsMember({"ebpf", "inet_diag", "own_sockets", "none"}))
       ->capture_default_str();
+  command.add_flag("!--no-guard", flags.guard,
+                   "live: advise from the first round, never fall back");
   command.add_option("--interface", flags.interface, "live: network interface of the exchange");
   command
       .add_option("--testbed", flags.testbed,

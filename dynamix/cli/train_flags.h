@@ -42,6 +42,7 @@ struct TrainFlags {
   std::string interface;
   std::string monitor = "ebpf";  // best source of network measurements
   std::string testbed = "pacing";
+  bool guard = true;     // compares with the batches at the start, and goes back when advice harms
   AdvisorFlags advisor;  // address empty: the arbitrator runs inside rank 0
 };
 

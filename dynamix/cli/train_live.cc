@@ -75,23 +75,22 @@ struct LiveRank {
   WorkerOptions Options(const TrainFlags& flags, const TrainJob& job);
   LiveJobOptions JobOptions(const TrainFlags& flags, const TrainJob& job) const;
   std::unique_ptr<Advisor> MakeAdvisor(const TrainFlags& flags, const TrainJob& job);
-  std::vector<int> Decided(const Round& round);
-  void Record(const Round& round, const std::vector<int>& sizes);
+  std::vector<int> Decide(const Round& round);
+  void Record(const Round& round);
   void Add(const Report& report);
   void Show(Progress& progress);
   nlohmann::json Summary(const TrainFlags& flags, const TrainJob& job);
 
   Monitor monitor;  // before the group opens its sockets
   std::unique_ptr<WorkerGroup> group;
-  std::unique_ptr<Policy> policy;
   Arbitrator arbitrator;
+  Decision decision;  // the last one
   std::unique_ptr<Advisor> advisor;
   Classifier classifier;
   std::unique_ptr<Pace> pace;
   std::unique_ptr<Worker> worker;
   std::unique_ptr<LiveJob> live;
   std::unique_ptr<RunFolder> folder;  // rank 0 only
-  std::vector<int> previous;
   RunFigures figures;
   double shown_samples = 0, shown_seconds = 0, samples_per_s = 0;
   std::string told;     // of the job's warnings
@@ -114,8 +113,7 @@ LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
       group(OrThrow(WorkerGroup::Connect(
           ReadRankPlace([](const char* name) { return std::getenv(name); }),
           {.timeout_s = flags.timeout_s, .interface = ExchangeInterface(flags)}))),
-      policy(job.policy.make()),
-      arbitrator(*policy, job.policy.actions, Rng(flags.seed)),
+      arbitrator(job.policy, {.guard = {.on = flags.guard}, .seed = job.spec.seed}),
       advisor(MakeAdvisor(flags, job)),
       classifier(job.spec.workload.model, MakeReader(flags, job), flags.seed) {
   worker =
@@ -140,11 +138,11 @@ std::unique_ptr<Advisor> LiveRank::MakeAdvisor(const TrainFlags& flags, const Tr
         *group, optimizer,
         [this](const Round& round) {
           const Stopwatch deciding(overhead_s);
-          return Decided(round);
+          return Decide(round);
         },
-        [this](const Round& round, const std::vector<int>& sizes) {
+        [this](const Round& round, const std::vector<int>&) {
           const Stopwatch recording(overhead_s);
-          Record(round, sizes);
+          Record(round);
         },
         target);
   RemoteAdvisorOptions options = MakeAdvisorOptions(flags.advisor);
@@ -208,31 +206,26 @@ LiveJobOptions LiveRank::JobOptions(const TrainFlags& flags, const TrainJob& job
   return options;
 }
 
-// Advice is advice: a policy that fails costs the job its advice, not its training.
-std::vector<int> LiveRank::Decided(const Round& round) {
-  try {
-    return arbitrator.Step(round);
-  } catch (const std::exception& error) {
-    spdlog::warn("no advice for window {}, batches stay: {}", round.index, error.what());
-  }
-  std::vector<int> batches;
-  for (const RoundEntry& entry : round.entries) batches.push_back(entry.batch);
-  return batches;
+std::vector<int> LiveRank::Decide(const Round& round) {
+  const Guard::State before = decision.guard;
+  decision = arbitrator.Step(round);
+  // Advice is advice: a policy that fails costs the job its advice, not its training.
+  if (!decision.failure.empty())
+    spdlog::warn("no advice for window {}, batches stay: {}", round.index, decision.failure);
+  if (decision.guard == Guard::State::kFallsBack && before != decision.guard)
+    spdlog::warn("window {}: the job got slower under {}, back to the last good batches",
+                 round.index, decision.policy);
+  return decision.sizes;
 }
 
-void LiveRank::Record(const Round& round, const std::vector<int>& sizes) {
+void LiveRank::Record(const Round& round) {
   const LiveJobState& state = live->state();
   Truth truth;
   truth.seconds = state.seconds;
   truth.window_seconds = round.seconds;
   truth.held_out_loss = state.loss;
   truth.held_out_accuracy = state.accuracy;
-  std::vector<int> batches;
-  for (const RoundEntry& entry : round.entries) batches.push_back(entry.batch);
-  if (previous.empty()) previous = batches;
-  folder->AddRound(
-      RoundJson(round, arbitrator.states(), arbitrator.decisions(), truth, sizes, previous));
-  previous = batches;
+  folder->AddRound(RoundJson(round, decision, truth));
   for (const RoundEntry& entry : round.entries) Add(*entry.report);
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "dynamix/core/action.h"
+#include "dynamix/core/objective.h"
 #include "dynamix/core/policy.h"
 
 namespace dynamix {
@@ -16,6 +17,7 @@ struct PolicySpec {
   // A new policy for a new job. Thread-safe; a loaded file is shared, read-only, between the
   // policies made.
   std::function<std::unique_ptr<Policy>()> make;
+  Objective objective = {};  // of a learned policy: what it was learned for
 };
 
 }  // namespace dynamix

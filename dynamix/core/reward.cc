@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "dynamix/core/check.h"
-#include "dynamix/core/input_error.h"
 
 namespace dynamix {
 namespace {
@@ -45,14 +44,6 @@ double WaitShare(const Report& report) {
 }
 
 }  // namespace
-
-void RewardWeights::Validate() const {
-  RequireInRange("reward.quality", quality, 0.0, 10.0);
-  RequireInRange("reward.efficiency", efficiency, 0.0, 10.0);
-  RequireInRange("reward.stability", stability, 0.0, 10.0);
-  RequireInRange("reward.straggler", straggler, 0.0, 10.0);
-  RequireInRange("reward.team", team, 0.0, 10.0);
-}
 
 Rewards ComputeRewards(const Round& round, const std::vector<int>& previous,
                        double progress_seconds, const RewardWeights& weights) {

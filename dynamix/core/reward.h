@@ -26,15 +26,13 @@
 
 namespace dynamix {
 
+// Each in [0, 10] (objective.h).
 struct RewardWeights {
   double quality = 1.0;
   double efficiency = 0.1;
-  double stability = 0.02;
+  double stability = 0.1;
   double straggler = 1.0;  // local actions: the wait this worker alone causes
   double team = 0.0;       // local actions: part of the team reward
-
-  // Throws InputError unless every weight is in [0, 10].
-  void Validate() const;
 };
 
 struct TeamReward {

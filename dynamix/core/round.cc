@@ -4,6 +4,13 @@
 
 namespace dynamix {
 
+std::vector<int> Batches(const Round& round) {
+  std::vector<int> batches;
+  batches.reserve(round.entries.size());
+  for (const RoundEntry& entry : round.entries) batches.push_back(entry.batch);
+  return batches;
+}
+
 std::vector<double> SplitGlobalBatch(const Round& round, double global_batch,
                                      const std::vector<double>& weights) {
   DYNAMIX_CHECK(weights.size() == round.entries.size(), "one weight per worker");

@@ -50,6 +50,9 @@ struct Round {
   }
 };
 
+// The batches in force, one per worker.
+std::vector<int> Batches(const Round& round);
+
 // Splits a global batch over the active workers in proportion to `weights` (one per entry), inside
 // their bounds (Distribute); 0 for inactive ones.
 std::vector<double> SplitGlobalBatch(const Round& round, double global_batch,

@@ -56,12 +56,12 @@ Interval GeometricInterval(const std::vector<double>& logs) {
 }  // namespace
 
 JobResult RunJob(Environment& environment, Arbitrator& arbitrator, double equal_time_s,
-                 const WindowCallback& callback) {
+                 const WindowCallback& callback, const ReferenceCurve* reference) {
   JobResult result;
   Round round = environment.Reset();
   result.workers = static_cast<int>(round.entries.size());
   result.first_global_batch = round.GlobalBatch();
-  double waited = 0, seconds = 0, accuracy_time = -1;
+  double waited = 0, seconds = 0, accuracy_time = -1, last_loss = kMissing;
   while (true) {
     const Truth& truth = environment.truth();
     if (truth.reached && !result.reached) {
@@ -77,10 +77,15 @@ JobResult RunJob(Environment& environment, Arbitrator& arbitrator, double equal_
     waited += MeanWaitShare(round) * round.seconds;
     seconds += round.seconds;
     result.windows += 1;
-    const std::vector<int> sizes = arbitrator.Step(round);
-    if (callback) callback(round, arbitrator, truth);
+    const double loss = truth.held_out_loss;
+    WindowOutcome outcome;
+    if (reference != nullptr && !IsMissing(last_loss))
+      outcome.progress_seconds = reference->Tau(loss) - reference->Tau(last_loss);
+    last_loss = loss;
+    const Decision decision = arbitrator.Step(round, outcome);
+    if (callback) callback(round, decision, truth);
     if (truth.out_of_time || (result.reached && truth.seconds >= equal_time_s)) break;
-    round = environment.Step(sizes);
+    round = environment.Step(decision.sizes);
   }
   if (!result.reached) result.time_to_target_s = environment.truth().seconds;
   result.last_global_batch = round.GlobalBatch();

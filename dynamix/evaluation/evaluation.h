@@ -14,16 +14,18 @@
 #include "dynamix/arbitrator/arbitrator.h"
 #include "dynamix/core/environment.h"
 #include "dynamix/record/job_result.h"
+#include "dynamix/simulator/reference.h"
 
 namespace dynamix {
 
 // Called after every window, for records and plots.
-using WindowCallback = std::function<void(const Round&, const Arbitrator&, const Truth&)>;
+using WindowCallback = std::function<void(const Round&, const Decision&, const Truth&)>;
 
 // Runs the job to its target (or budget) and on to `equal_time_s`. Fills everything but the names
 // and the seed.
+// `reference` (null: none) says what a window gained, for recorded rewards.
 JobResult RunJob(Environment& environment, Arbitrator& arbitrator, double equal_time_s,
-                 const WindowCallback& callback = {});
+                 const WindowCallback& callback = {}, const ReferenceCurve* reference = nullptr);
 
 struct Interval {
   double mean = 0;  // geometric

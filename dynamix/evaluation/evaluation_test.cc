@@ -5,22 +5,10 @@
 #include <cmath>
 
 #include "dynamix/arbitrator/testing/fake_job.h"
+#include "dynamix/arbitrator/testing/fixed_policy.h"
 
 namespace dynamix {
 namespace {
-
-class Fixed : public Policy {
- public:
-  explicit Fixed(double batch) : batch_(batch) {}
-  std::string_view name() const override { return "fixed"; }
-  Decisions Decide(const Round& round, const States&, Rng&) override {
-    return Sizes{std::vector<double>(round.entries.size(), batch_)};
-  }
-  void Reset() override {}
-
- private:
-  double batch_;
-};
 
 JobResult Result(const std::string& policy, int seed, double time,
                  const std::string& scenario = "s") {
@@ -39,8 +27,7 @@ TEST(EvaluationTest, ReportsTheTimeTheTargetWasReachedAt) {
   // 2 workers of batch 32: 64 samples per iteration, 20 * 64 / 1e6 of loss per window, 0.5 to go:
   // 391 windows of 20 * (32 + 40) ms.
   FakeJob job(2, 1e9, 1e9);
-  Fixed policy(32);
-  Arbitrator arbitrator(policy, {}, Rng(1));
+  Arbitrator arbitrator(Fixed(32));
   const JobResult result = RunJob(job, arbitrator, 0);
   EXPECT_TRUE(result.reached);
   EXPECT_EQ(result.windows, 391);
@@ -50,8 +37,7 @@ TEST(EvaluationTest, ReportsTheTimeTheTargetWasReachedAt) {
 
 TEST(EvaluationTest, AMissedTargetCountsWithTheWholeBudget) {
   FakeJob job(2, 1e9, 100);
-  Fixed policy(32);
-  Arbitrator arbitrator(policy, {}, Rng(1));
+  Arbitrator arbitrator(Fixed(32));
   const JobResult result = RunJob(job, arbitrator, 0);
   EXPECT_FALSE(result.reached);
   EXPECT_GE(result.time_to_target_s, 100);
@@ -59,8 +45,7 @@ TEST(EvaluationTest, AMissedTargetCountsWithTheWholeBudget) {
 
 TEST(EvaluationTest, AccuracyIsTakenAtTheCommonTime) {
   FakeJob job(2, 1e9, 1e9);
-  Fixed policy(32);
-  Arbitrator arbitrator(policy, {}, Rng(1));
+  Arbitrator arbitrator(Fixed(32));
   const double window = 20 * 0.072;
   const JobResult result = RunJob(job, arbitrator, 10.5 * window);
   EXPECT_NEAR(result.final_accuracy, 10 * 20 * 64 / 1e6, 1e-9);

@@ -33,4 +33,9 @@ std::unique_ptr<Policy> MakePolicy(std::string_view name) {
       "policy", name, "static, static:N, balanced, noise_scale, goodput, or a policy file");
 }
 
+PolicySpec RuleSpec(const std::string& name) {
+  MakePolicy(name);  // refuses a malformed one now rather than in a thread
+  return {name, {}, [name] { return MakePolicy(name); }};
+}
+
 }  // namespace dynamix

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dynamix/core/policy.h"
+#include "dynamix/core/policy_spec.h"
 
 namespace dynamix {
 
@@ -23,6 +23,9 @@ std::unique_ptr<Policy> MakePolicy(std::string_view name);
 
 // True when `name` is one of the rules above (well-formed or not), false when it must be a file.
 bool IsRule(std::string_view name);
+
+// The same as something that can be made for every job. Throws as MakePolicy.
+PolicySpec RuleSpec(const std::string& name);
 
 std::vector<std::string> RuleNames();
 

@@ -135,32 +135,29 @@ TEST(LearnedPolicyTest, AWorkersActionDoesNotDependOnTheNumberOfRows) {
 
 TEST(RoundBatchTest, PutsEveryEnvironmentInItsRows) {
   const Seen small = MakeRound(2), large = MakeRound(4);
-  RoundBatch batch(2, 4, {}, /*pooled_critic=*/true);
+  RoundBatch batch(2, 4, {});
   batch.Set(0, large.round, large.states);
   batch.Set(0, small.round, small.states);  // the former round leaves no trace
   batch.Set(1, large.round, large.states);
   const Observation local = batch.Local(), team = batch.Team();
   const std::vector<std::uint8_t> active(local.active.begin(), local.active.end());
   EXPECT_EQ(active, (std::vector<std::uint8_t>{1, 1, 0, 0, 1, 1, 1, 1}));
-  const std::size_t width = LocalWidth(), wide = width + TeamWidth();
-  EXPECT_EQ(batch.LocalShape({8}).critic_inputs, static_cast<int>(wide));
+  const std::size_t width = LocalWidth();
   for (std::size_t row = 4; row < 8; ++row) {
     for (std::size_t c = 0; c < width; ++c) {
       const float want = large.states.local[(row - 4) * width + c];
       const float got = local.actor_rows[row * width + c];
       EXPECT_TRUE(got == want || (std::isnan(got) && std::isnan(want)));
     }
-    const float pooled = local.critic_rows[row * wide + width];
-    EXPECT_TRUE(pooled == large.states.team[0] || std::isnan(pooled));
   }
   for (std::size_t c = 0; c < width; ++c) EXPECT_TRUE(std::isnan(local.actor_rows[3 * width + c]));
   EXPECT_EQ(CriticRows(team).size(), 2u * TeamWidth());
-  EXPECT_EQ(CriticRows(local).size(), 8 * wide);
+  EXPECT_EQ(CriticRows(local).size(), 8 * width);
 }
 
 TEST(RoundBatchTest, TooManyWorkersAreOurBug) {
   const Seen seen = MakeRound(5);
-  RoundBatch batch(1, 4, {}, false);
+  RoundBatch batch(1, 4, {});
   EXPECT_THROW(batch.Set(0, seen.round, seen.states), CheckFailure);
 }
 

@@ -116,12 +116,13 @@ LearnerStatistics Learner::Update(const Observation& local_next, const Observati
   return statistics;
 }
 
-PolicyModel Learner::Model(const ActionOptions& actions,
+PolicyModel Learner::Model(const ActionOptions& actions, const Objective& objective,
                            std::map<std::string, std::string> training) const {
   DYNAMIX_CHECK(actions.local == local_.has_value() && actions.team == team_.has_value(),
                 "the actions name the heads that are learned");
   PolicyModel model;
   model.actions = actions;
+  model.objective = objective;
   if (local_) model.local = local_->model();
   if (team_) model.team = team_->model();
   model.training = std::move(training);

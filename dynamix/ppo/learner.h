@@ -44,7 +44,7 @@ class Learner {
                            double progress);
 
   // The policy as it is now; `actions` must switch on the heads that are here.
-  PolicyModel Model(const ActionOptions& actions,
+  PolicyModel Model(const ActionOptions& actions, const Objective& objective,
                     std::map<std::string, std::string> training) const;
   // Continues from a policy's networks (same shapes, else an Error), with fresh optimisers.
   Status Adopt(const PolicyModel& model);

@@ -149,7 +149,7 @@ TEST_F(LearnerTest, EitherHeadCanBeSwitchedOff) {
   options.team.reset();
   Learner learner(options);
   EXPECT_EQ(learner.team(), nullptr);
-  EXPECT_FALSE(learner.Model({.team = false, .local = true}, {}).team.has_value());
+  EXPECT_FALSE(learner.Model({.team = false, .local = true}, {}, {}).team.has_value());
   options.local.reset();
   EXPECT_THROW(Learner{options}, InputError);
 }
@@ -158,11 +158,11 @@ TEST_F(LearnerTest, AdoptsAPolicyOfItsShape) {
   Learner teacher(MakeOptions(1)), pupil(MakeOptions(1));
   World world(9);
   world.Run(teacher, 1);
-  ASSERT_TRUE(pupil.Adopt(teacher.Model({}, {})).ok());
+  ASSERT_TRUE(pupil.Adopt(teacher.Model({}, {}, {})).ok());
   EXPECT_EQ(Weights(teacher), Weights(pupil));
   LearnerOptions wide = MakeOptions(1);
   wide.team->shape.hidden = {17};
-  EXPECT_FALSE(Learner(wide).Adopt(teacher.Model({}, {})).ok());
+  EXPECT_FALSE(Learner(wide).Adopt(teacher.Model({}, {}, {})).ok());
 }
 
 }  // namespace

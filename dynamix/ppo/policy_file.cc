@@ -65,7 +65,8 @@ std::string EncodePolicy(const PolicyModel& model) {
   file.metadata = {{"format", kFormat},
                    {"version", kVersion},
                    {"features", FormatHash(FeatureHash())},
-                   {"actions", Format(model.actions)}};
+                   {"actions", Format(model.actions)},
+                   {"objective", Format(model.objective)}};
   for (const auto& [key, value] : model.training)
     file.metadata[std::string(kTraining).append(key)] = value;
   if (model.local) PutModel("local", *model.local, file);
@@ -84,8 +85,10 @@ Result<PolicyModel> DecodePolicy(std::string_view bytes) {
   PolicyModel model;
   try {
     model.actions = ParseActionOptions(Field(file, "actions"));
+    if (file.metadata.contains("objective"))
+      model.objective = ParseObjective(Field(file, "objective"));
   } catch (const InputError& error) {
-    return Error{std::string("metadata 'actions': ") + error.what()};
+    return Error{std::string("metadata: ") + error.what()};
   }
   status = TakeHead("local", model.actions.local, LocalWidth(), file, model.local);
   if (status) status = TakeHead(TeamPrefix(0), model.actions.team, TeamWidth(), file, model.team);

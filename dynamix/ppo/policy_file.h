@@ -3,7 +3,8 @@
 //
 //   metadata  format "dynamix.policy", version "1", features (FeatureHash() as 16 hexadecimal
 //   digits),
-//             actions (Format(ActionOptions)), training.<key> (free text), local.* and team.*
+//             actions (Format(ActionOptions)), objective (Format(Objective); absent: the
+//             defaults), training.<key> (free text), local.* and team.*
 //             (model_tensors.h); team2.*, team3.*, ... are further team heads
 // Loading executes nothing. A file that is damaged, cut, of another version or made for another
 // feature list is an Error that says so; whoever holds a policy keeps it. Pure functions, except
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "dynamix/core/action.h"
+#include "dynamix/core/objective.h"
 #include "dynamix/core/result.h"
 #include "dynamix/ppo/actor_critic.h"
 
@@ -27,6 +29,7 @@ inline constexpr int kMostTeams = 9;
 
 struct PolicyModel {
   ActionOptions actions;
+  Objective objective;               // it was learned for
   std::optional<ActorCritic> local;  // present exactly when actions.local
   std::optional<ActorCritic> team;   // present exactly when actions.team
   // Team heads learned from other seeds. In use the team's decision is the mean over all of them:

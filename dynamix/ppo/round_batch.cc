@@ -14,13 +14,11 @@ bool Decides(const Round& round) {
                      [](const RoundEntry& entry) { return Decides(entry); });
 }
 
-RoundBatch::RoundBatch(int environments, int slots, const ActionOptions& actions,
-                       bool pooled_critic)
-    : slots_(slots), actions_(actions), pooled_critic_(pooled_critic) {
+RoundBatch::RoundBatch(int environments, int slots, const ActionOptions& actions)
+    : slots_(slots), actions_(actions) {
   const std::size_t rows = static_cast<std::size_t>(environments) * slots;
   const auto missing = static_cast<float>(kMissing);
   local_rows_.assign(rows * LocalWidth(), missing);
-  if (pooled_critic) critic_rows_.assign(rows * (LocalWidth() + TeamWidth()), missing);
   team_rows_.assign(static_cast<std::size_t>(environments) * TeamWidth(), missing);
   local_active_.assign(rows, 0);
   team_active_.assign(environments, 0);
@@ -29,10 +27,8 @@ RoundBatch::RoundBatch(int environments, int slots, const ActionOptions& actions
 }
 
 NetworkShape RoundBatch::LocalShape(const std::vector<int>& hidden) const {
-  return {.actor_inputs = LocalWidth(),
-          .critic_inputs = pooled_critic_ ? LocalWidth() + TeamWidth() : 0,
-          .hidden = hidden,
-          .heads = {kActionCount}};
+  return {
+      .actor_inputs = LocalWidth(), .critic_inputs = 0, .hidden = hidden, .heads = {kActionCount}};
 }
 
 NetworkShape RoundBatch::TeamShape(const std::vector<int>& hidden) const {
@@ -58,16 +54,9 @@ void RoundBatch::Set(int environment, const Round& round, const States& states) 
   team_active_[environment] = Decides(round) ? 1 : 0;
   const ActionMask mask = TeamMask(round, actions_);
   std::copy(mask.begin(), mask.end(), team_masks_.begin() + environment * kActionCount);
-  for (int slot = 0; slot < slots_ && pooled_critic_; ++slot) {
-    const auto to = critic_rows_.begin() + (first + slot) * (width + team_width);
-    std::copy_n(local_rows_.begin() + (first + slot) * width, width, to);
-    std::copy_n(states.team.begin(), team_width, to + width);
-  }
 }
 
-Observation RoundBatch::Local() const {
-  return {local_rows_, critic_rows_, local_active_, local_masks_};
-}
+Observation RoundBatch::Local() const { return {local_rows_, {}, local_active_, local_masks_}; }
 
 Observation RoundBatch::Team() const { return {team_rows_, {}, team_active_, team_masks_}; }
 

@@ -2,7 +2,6 @@
 //
 // Environment e, worker slot s is row e * slots + s of the local head and row e of the team head. A
 // slot is active when its worker is there and reported in time; a team row when anybody reported.
-// With a pooled critic the local head's value tower sees the local row and then the team row.
 // Borrowed observations stay valid until the next Set. Not thread-safe; misuse is a bug
 // (CheckFailure).
 #pragma once
@@ -22,7 +21,7 @@ bool Decides(const Round& round);
 
 class RoundBatch {
  public:
-  RoundBatch(int environments, int slots, const ActionOptions& actions, bool pooled_critic);
+  RoundBatch(int environments, int slots, const ActionOptions& actions);
 
   // The shape of a network for these rows.
   NetworkShape LocalShape(const std::vector<int>& hidden) const;
@@ -36,8 +35,7 @@ class RoundBatch {
  private:
   int slots_;
   ActionOptions actions_;
-  bool pooled_critic_;
-  std::vector<float> local_rows_, critic_rows_, team_rows_;
+  std::vector<float> local_rows_, team_rows_;
   std::vector<std::uint8_t> local_active_, team_active_, local_masks_, team_masks_;
 };
 

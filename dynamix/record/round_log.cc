@@ -46,8 +46,7 @@ void RoundLog::Add(const RoundRecord& record) {
   truth.seconds = record.seconds;
   truth.held_out_loss = truth.held_out_accuracy = kMissing;  // only the job knows
   const Decision& decision = record.decision;
-  nlohmann::json line = RoundJson(record.round, decision.states, decision.decisions, truth,
-                                  decision.sizes, record.previous, decision.progress_seconds);
+  nlohmann::json line = RoundJson(record.round, decision, truth);
   line["job"] = record.job;
   line["policy"] = decision.policy;
   line["guard"] = Name(decision.guard);

@@ -49,10 +49,10 @@ json ReportJson(const Report& report) {
             {"progress", Number(training.progress)}}}};
 }
 
-json RewardJson(const Round& round, const std::vector<int>& previous, double progress_seconds) {
-  const bool known = !IsMissing(progress_seconds);
-  const Rewards rewards =
-      ComputeRewards(round, previous, known ? progress_seconds : 0, RewardWeights{});
+// Those that were used: of the decision before this round.
+json RewardJson(const Decision& decision) {
+  const Rewards& rewards = decision.rewards;
+  const bool known = !IsMissing(decision.progress_seconds);
   return {{"quality", known ? json(rewards.team.quality) : json()},
           {"efficiency", rewards.team.efficiency},
           {"stability", rewards.team.stability},
@@ -75,28 +75,26 @@ std::string FirstLines(const fs::path& path, std::int64_t keep) {
 
 }  // namespace
 
-json RoundJson(const Round& round, const States& states, const Decisions& decisions,
-               const Truth& truth, const std::vector<int>& sizes, const std::vector<int>& previous,
-               double progress_seconds) {
+json RoundJson(const Round& round, const Decision& decision, const Truth& truth) {
   json line = {{"round", round.index},
                {"seconds", truth.seconds},
                {"window_seconds", round.seconds},
                {"accuracy", truth.held_out_accuracy},
                {"loss", truth.held_out_loss},
-               {"sizes", sizes},
-               {"team_state", states.team},
-               {"local_states", states.local},
-               {"rewards", RewardJson(round, previous, progress_seconds)}};
+               {"sizes", decision.sizes},
+               {"team_state", decision.states.team},
+               {"local_states", decision.states.local},
+               {"rewards", RewardJson(decision)}};
   for (const RoundEntry& entry : round.entries) {
     line["batches"].push_back(entry.active ? entry.batch : 0);
     line["reports"].push_back(entry.report ? ReportJson(*entry.report) : json());
   }
-  if (const auto* actions = std::get_if<Actions>(&decisions)) {
+  if (const auto* actions = std::get_if<Actions>(&decision.decisions)) {
     line["team_action"] = actions->team;
     if (actions->team_factor) line["team_factor"] = *actions->team_factor;
     line["local_actions"] = actions->local;
   } else {
-    line["wanted"] = std::get<Sizes>(decisions).local;
+    line["wanted"] = std::get<Sizes>(decision.decisions).local;
   }
   return line;
 }
@@ -138,24 +136,6 @@ void RunFolder::AddRound(const json& line) {
 void RunFolder::Finish(const json& summary) {
   if (folder_.empty()) return;
   Open(folder_ / "summary.json") << summary.dump(2) << "\n";
-}
-
-json RoundRecorder::operator()(const Round& round, const Arbitrator& arbitrator,
-                               const Truth& truth) {
-  std::vector<int> batches;
-  for (const RoundEntry& entry : round.entries) batches.push_back(entry.batch);
-  if (previous_.empty()) previous_ = batches;
-  const double gained = reference_ != nullptr && !IsMissing(last_loss_)
-                            ? reference_->Tau(truth.held_out_loss) - reference_->Tau(last_loss_)
-                            : kMissing;
-  last_loss_ = truth.held_out_loss;
-  const std::vector<int> sizes =
-      Apply(round, arbitrator.states().shares, arbitrator.decisions(), actions_);
-  json line = RoundJson(round, arbitrator.states(), arbitrator.decisions(), truth, sizes, previous_,
-                        gained);
-  folder_.AddRound(line);
-  previous_ = std::move(batches);
-  return line;
 }
 
 }  // namespace dynamix

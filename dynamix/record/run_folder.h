@@ -13,19 +13,13 @@
 
 #include "dynamix/arbitrator/arbitrator.h"
 #include "dynamix/core/environment.h"
-#include "dynamix/core/policy.h"
 #include "dynamix/record/job_result.h"
 #include "dynamix/record/run_config.h"
-#include "dynamix/simulator/reference.h"
 
 namespace dynamix {
 
-// One line: reports, states, actions, rewards and batches of a round. `previous` are the batches of
-// the round before; `progress_seconds` is what the window gained on the reference (missing: no
-// reference).
-nlohmann::json RoundJson(const Round& round, const States& states, const Decisions& decisions,
-                         const Truth& truth, const std::vector<int>& sizes,
-                         const std::vector<int>& previous, double progress_seconds = kMissing);
+// One line: reports, states, actions, rewards and batches of a round.
+nlohmann::json RoundJson(const Round& round, const Decision& decision, const Truth& truth);
 
 // summary.json: what was asked, and what came of it after `seconds`.
 nlohmann::json SummaryJson(const RunConfig& config, const JobResult& result, double seconds);
@@ -41,24 +35,6 @@ class RunFolder {
  private:
   std::filesystem::path folder_;
   std::ofstream rounds_;
-};
-
-// Adds the windows of a job on an Environment to its folder.
-class RoundRecorder {
- public:
-  // Borrows both for the length of the run. `reference` null: no reward for quality.
-  RoundRecorder(RunFolder& folder, const ActionOptions& actions, const ReferenceCurve* reference)
-      : folder_(folder), actions_(actions), reference_(reference) {}
-
-  // The line that was added.
-  nlohmann::json operator()(const Round& round, const Arbitrator& arbitrator, const Truth& truth);
-
- private:
-  RunFolder& folder_;
-  ActionOptions actions_;
-  const ReferenceCurve* reference_;
-  std::vector<int> previous_;
-  double last_loss_ = kMissing;
 };
 
 }  // namespace dynamix

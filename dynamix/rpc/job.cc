@@ -10,8 +10,8 @@ constexpr int kPartialRounds = 20;
 
 }  // namespace
 
-Job::Job(std::string name, int size, const JobSettings& settings, std::unique_ptr<ServedJob> served,
-         const JobOptions& options, OnRecord on_record)
+Job::Job(std::string name, int size, const JobSettings& settings,
+         std::unique_ptr<Arbitrator> arbitrator, const JobOptions& options, OnRecord on_record)
     : name_(std::move(name)),
       size_(size),
       options_(options),
@@ -19,7 +19,7 @@ Job::Job(std::string name, int size, const JobSettings& settings, std::unique_pt
       settings_(settings),
       seen_(std::chrono::steady_clock::now()),
       gate_(size, options.gate),
-      served_(std::move(served)) {
+      arbitrator_(std::move(arbitrator)) {
   last_.epoch = options.epoch;
   last_.window = -1;
 }
@@ -90,10 +90,10 @@ void Job::Enter(const ReportMessage& message, SteadyTime now, Reply reply, Answe
 
 Decision Job::Decide(const Round& round) {
   // A policy remembers the cluster it sees first, so that must be the whole one; but not for ever.
-  if (gate_.AllHeard() || ++partial_rounds_ > kPartialRounds) return served_->Step(round);
+  if (gate_.AllHeard() || ++partial_rounds_ > kPartialRounds) return arbitrator_->Step(round);
   Decision decision;
   decision.guard = Guard::State::kMeasures;
-  for (const RoundEntry& entry : round.entries) decision.sizes.push_back(entry.batch);
+  decision.sizes = Batches(round);
   return decision;
 }
 
@@ -109,10 +109,8 @@ void Job::CloseRound(SteadyTime now, Answers& answers) {
   last_.policy = decision.policy;
   last_sizes_ = decision.sizes;
   last_active_.clear();
-  std::vector<int> batches;
   for (const RoundEntry& entry : record.round.entries) {
     last_active_.push_back(entry.active);
-    batches.push_back(entry.batch);
     record.late += entry.active && !entry.report ? 1 : 0;
   }
   for (auto& [rank, reply] : waiting_)
@@ -120,10 +118,8 @@ void Job::CloseRound(SteadyTime now, Answers& answers) {
   waiting_.clear();
   seconds_ += record.round.seconds;
   record.seconds = seconds_;
-  record.previous = previous_.empty() ? batches : std::move(previous_);
-  record.fallbacks = served_->guard().fallbacks();
-  record.updates = served_->updates();
-  previous_ = std::move(batches);
+  record.fallbacks = arbitrator_->guard().fallbacks();
+  record.updates = arbitrator_->updates();
   if (on_record_) on_record_(std::move(record));
 }
 
@@ -138,7 +134,7 @@ void Job::Tick(SteadyTime now) {
 
 void Job::SetPolicy(const PolicySpec& policy) {
   const std::lock_guard lock(mutex_);
-  served_->SetPolicy(policy);
+  arbitrator_->SetPolicy(policy);
 }
 
 void Job::ShutDown() {

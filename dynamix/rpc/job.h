@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "dynamix/arbitrator/arbitrator.h"
 #include "dynamix/arbitrator/round_record.h"
-#include "dynamix/arbitrator/served_job.h"
 #include "dynamix/rpc/messages.h"
 #include "dynamix/rpc/round_gate.h"
 
@@ -39,8 +39,8 @@ struct JobOptions {
 class Job {
  public:
   // `on_record` is called under the job's lock, so it must be quick.
-  Job(std::string name, int size, const JobSettings& settings, std::unique_ptr<ServedJob> served,
-      const JobOptions& options, OnRecord on_record);
+  Job(std::string name, int size, const JobSettings& settings,
+      std::unique_ptr<Arbitrator> arbitrator, const JobOptions& options, OnRecord on_record);
 
   const std::string& name() const { return name_; }
   int size() const { return size_; }
@@ -82,12 +82,11 @@ class Job {
   JobSettings settings_;
   SteadyTime seen_;  // when anybody last spoke
   RoundGate gate_;
-  std::unique_ptr<ServedJob> served_;
+  std::unique_ptr<Arbitrator> arbitrator_;
   std::map<int, Reply> waiting_;  // by rank
   Advice last_;                   // of the round closed last, without a batch
   std::vector<int> last_sizes_;   // empty before the first round
   std::vector<bool> last_active_;
-  std::vector<int> previous_;
   double seconds_ = 0;
   int partial_rounds_ = 0;
   bool shut_down_ = false;

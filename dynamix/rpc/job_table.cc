@@ -71,11 +71,11 @@ Result<std::shared_ptr<Job>> JobTable::Open(const JoinMessage& message) {
   if (static_cast<int>(jobs_.size()) >= options_.max_jobs)
     return Error{"no room for another job: " + std::to_string(options_.max_jobs) + " are open"};
   try {
-    ServedJobOptions own =
-        options_.job_options ? options_.job_options(name, message.size) : ServedJobOptions{};
-    auto served = std::make_unique<ServedJob>(policy_, std::move(own));
+    ArbitratorOptions own =
+        options_.job_options ? options_.job_options(name, message.size) : ArbitratorOptions{};
+    auto arbitrator = std::make_unique<Arbitrator>(policy_, std::move(own));
     const JobOptions job_options{options_.gate, options_.epoch, options_.valid_windows};
-    auto job = std::make_shared<Job>(name, message.size, message.settings, std::move(served),
+    auto job = std::make_shared<Job>(name, message.size, message.settings, std::move(arbitrator),
                                      job_options, [this](RoundRecord r) { Keep(std::move(r)); });
     Log({.event = "job_opened",
          .job = name,

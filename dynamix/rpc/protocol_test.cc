@@ -37,7 +37,7 @@ class ProtocolTest : public testing::Test {
     options.epoch = 5;
     options.gate = {.lease_s = 240, .round_deadline_s = 120};
     options.job_options = [](const std::string&, int) {
-      ServedJobOptions own;
+      ArbitratorOptions own;
       own.guard.on = false;
       return own;
     };

@@ -41,7 +41,7 @@ struct ServiceOptions {
   bool reflection = false;        // lets grpcurl and the like list the methods
 
   // What a new job starts with; the name and the number of workers are the job's.
-  std::function<ServedJobOptions(const std::string& job, int size)> job_options;
+  std::function<ArbitratorOptions(const std::string& job, int size)> job_options;
   // The policy SetPolicy names; throws InputError for a name it does not know. Empty: SetPolicy is
   // refused.
   std::function<PolicySpec(const std::string& name)> find_policy;

@@ -34,7 +34,7 @@ ServiceOptions Options(double round_deadline_s = kNeverS) {
   ServiceOptions options;
   options.gate = {.lease_s = 2 * kNeverS, .round_deadline_s = round_deadline_s};
   options.job_options = [](const std::string&, int) {
-    ServedJobOptions own;
+    ArbitratorOptions own;
     own.guard.on = false;
     return own;
   };

@@ -6,8 +6,7 @@
 #include "dynamix/policies/make_policy.h"
 
 int main() {
-  const auto policy = dynamix::MakePolicy("balanced");
-  dynamix::Arbitrator arbitrator(*policy, dynamix::ActionOptions{}, dynamix::Rng(1));
+  dynamix::Arbitrator arbitrator(dynamix::RuleSpec("balanced"), {.guard = {.on = false}});
   dynamix::Round round;
   round.seconds = 1;
   for (int rank = 0; rank < 2; ++rank) {
@@ -22,7 +21,7 @@ int main() {
     entry.report = report;
     round.entries.push_back(entry);
   }
-  const std::vector<int> sizes = arbitrator.Step(round);
+  const std::vector<int> sizes = arbitrator.Step(round).sizes;
   std::printf("%d %d\n", sizes[0], sizes[1]);
   return sizes[0] == 32 && sizes[1] == 96 ? 0 : 1;
 }

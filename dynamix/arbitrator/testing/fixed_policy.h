@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dynamix/arbitrator/served_job.h"
+#include "dynamix/core/policy_spec.h"
 
 namespace dynamix {
 
