@@ -3,8 +3,9 @@
 // as cblas_sgemm calls of OpenBLAS and nothing else), and how long a learned policy takes to decide
 // a round. One thread, medians.
 //
-//   ppo_bench [--seconds S]      one JSON object {name: value} on stdout; benchmarks/ppo makes the
-//   table
+//   ppo_bench [--seconds S]
+//
+// One JSON object {name: value} on stdout; benchmarks/ppo makes the table.
 #include <cblas.h>
 
 #include <algorithm>

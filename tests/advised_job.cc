@@ -7,13 +7,16 @@
 // wait for what must happen to it, however slow the machine; then it trains the rest.
 //
 //   advised_job ADDRESS JOB RANKS SAMPLES WINDOW_ITERATIONS PACE_MS [FLAG=VALUE...]
-//     first=R size=N      this process runs ranks R ... R + RANKS - 1 of N (default 0, RANKS)
-//     timeout=S breaker=S of the client
-//     hold=N              holds after N windows (never when negative); a window then lasts until
-//     every rank is answered deaf=N              the last N ranks ask where nobody listens
-//     slow=R:MS           rank R's compute takes so much longer
-//     spin=MS             every iteration uses so much processor time
-//     ca= cert= key= name= token=
+//
+//     first=R size=N              runs ranks R ... R + RANKS - 1 of N (default 0 and RANKS)
+//     timeout=S breaker=S         of the client
+//     hold=N                      holds after N windows (never when negative); a window then lasts
+//                                 until every rank is answered
+//     deaf=N                      the last N ranks ask where nobody listens
+//     slow=R:MS                   rank R's compute takes so much longer
+//     spin=MS                     every iteration uses so much processor time
+//     ca=F cert=F key=F name=N    TLS files, and the name in the arbitrator's certificate
+//     token=T                     sent with every call
 #include <poll.h>
 #include <unistd.h>
 

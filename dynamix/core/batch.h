@@ -6,8 +6,10 @@
 
 namespace dynamix {
 
-// What a worker can run. Invariants (Validate): 1 <= min <= max, granularity >= 1, 0 <= dead_band <
-// 1, and a multiple of granularity lies in [min, max].
+// What a worker can run. Invariants (Validate):
+//   1 <= min <= max
+//   granularity >= 1, and a multiple of it lies in [min, max]
+//   0 <= dead_band < 1
 struct BatchBounds {
   int min = 8;           // smallest local batch
   int max = 1024;        // largest local batch, also after an out-of-memory lowered it

@@ -1,12 +1,13 @@
 // Learning-rate rules: how the learning rate follows the global batch.
 //
-// With scale s = B / B_base and noise scale phi (samples):
+// With scale s = B / B_base and noise scale phi (samples), the factor on the schedule's rate is
+//
 //   none      1
-//   linear    s                                                  (Goyal et al. 2017)
-//   sqrt      sqrt(s)                                            (Krizhevsky 2014; Adam: Malladi et
-//   al. 2022) adascale  (phi / B_base + 1) / (phi / B + 1), between 1 and s (Johnson et al. 2020,
-//   gain ratio)
-// The factor multiplies the schedule's rate; schedules are indexed by samples seen, not by steps.
+//   linear    s                                     Goyal et al. 2017
+//   sqrt      sqrt(s)                               Krizhevsky 2014; for Adam Malladi et al. 2022
+//   adascale  (phi / B_base + 1) / (phi / B + 1)    Johnson et al. 2020, the gain ratio; in [1, s]
+//
+// Schedules are indexed by samples seen, not by steps.
 #pragma once
 
 #include <optional>

@@ -21,11 +21,11 @@ namespace dynamix {
 // a policy's normaliser maps it to its mean.
 struct States {
   int workers = 0;
-  std::vector<float>
-      local;  // workers x kLocalWidth: the worker's own features, then the global ones
-  std::vector<float> team;     // kTeamWidth: global features, then pooled local ones
-  std::vector<double> shares;  // each worker's measured speed-proportional share of the global
-                               // batch; sums to 1 over active workers, 0 for the others
+  std::vector<float> local;  // workers x LocalWidth(): own features, then the global ones
+  std::vector<float> team;   // TeamWidth(): global features, then pooled local ones
+  // Each worker's measured, speed-proportional share of the global batch: sums to 1 over the active
+  // workers, 0 for the others.
+  std::vector<double> shares;
 };
 
 // Indices into the action set: one for the global batch, one per worker. A head that is switched

@@ -1,19 +1,34 @@
 // The reward: what a second bought.
 //
-// A window is not a unit of time, so every part is a rate, per second of the window (a cost per
-// window would drive a policy to the smallest batch, because small batches make windows short):
+// A window is not a unit of time, so every part is a rate, per second of the window. (A cost per
+// window would drive a policy to the smallest batch, because small batches make windows short.)
 //
-//   quality     (tau(L') - tau(L)) / dt - 1     seconds of reference progress per second, less one:
-//   a speed-up.
-//               tau(L) is when the reference run first reached held-out loss L; clipped to [-5, 5]
-//   efficiency  -mean over workers of wait / iteration            worker time lost to waiting, [-1,
-//   0] stability   -mean over workers of |log2(b' / b)|, at most 1   oscillation, [-1, 0]
+//   quality        = (tau(L') - tau(L)) / dt - 1               clipped to [-5, 5]
+//   efficiency     = -mean over workers of wait / iteration    [-1, 0]
+//   stability      = -mean over workers of |log2(b' / b)|      each at most 1, so [-1, 0]
 //
-//   team reward    = w_quality * quality + w_efficiency * efficiency + w_stability * stability
-//   local reward_i = w_straggler * blame_i + w_stability * stability_i + w_team * team reward
-//   blame_i        = -(how much of the iteration ends sooner without worker i: its lead over the
-//   second slowest,
-//                    over the iteration) - its own wait over the iteration / number of workers
+//   team reward    = w_quality    * quality
+//                  + w_efficiency * efficiency
+//                  + w_stability  * stability
+//
+//   local reward_i = w_straggler  * blame_i
+//                  + w_stability  * stability_i
+//                  + w_team       * team reward
+//
+//   blame_i        = -min(1, lead_i / iteration)
+//                  - wait_i / iteration / number of workers
+//   lead_i         = max(0, compute_i - compute of the second slowest worker)
+//   stability_i    = -min(1, |log2(b_i' / b_i)|)
+//
+// where
+//
+//   tau(L)    seconds after which the reference run first reached held-out loss L
+//   L, L'     held-out loss at the start and at the end of the window
+//   dt        seconds of the window
+//   b, b'     local batch in the window before and in this one
+//
+// So quality is seconds of reference progress per second, less one (a speed-up), and the lead of
+// the slowest worker is how much sooner the iteration would end without it.
 //
 // A transition lasts `seconds`; the learner multiplies the rate by seconds / time scale and
 // discounts by gamma^(seconds / time scale), so that the return is an integral over time whatever

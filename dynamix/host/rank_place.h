@@ -1,8 +1,10 @@
-// Where this process stands among the ranks of a job, as the program that started it says: torchrun
-// or `dynamix launch` (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT), Slurm
-// (SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, the first node of the step, a port from the job's
-// number) or Open MPI (OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK; MASTER_ADDR when the ranks are on
-// several machines).
+// Where this process stands among the ranks of a job, as the program that started it says:
+//
+//   torchrun, dynamix launch   RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT
+//   Slurm                      SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, the first node of the
+//                              step, a port from the job's number
+//   Open MPI                   OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK; MASTER_ADDR when the ranks
+//                              are on several machines
 //
 // DYNAMIX_BACKEND names the collectives. MASTER_ADDR and MASTER_PORT win wherever they are set.
 // Pure: the environment is passed in. Throws InputError naming the variable, its value and what is

@@ -17,8 +17,10 @@ struct OptimizerOptions {
   Schedule schedule = Schedule::kConstant;
   double planned_samples = 1e6;  // the schedule's length, > 0
 
-  // Of an iteration: base * schedule(samples seen / planned) * rule(global batch / base batch,
-  // noise scale).
+  // Of an iteration:
+  //   learning_rate
+  //   * schedule(samples seen / planned samples)
+  //   * rule(global batch, base batch, noise scale)
   double LearningRate(double global_batch, double samples_seen, double noise_scale) const {
     return learning_rate * ScheduleFactor(schedule, samples_seen / planned_samples) *
            LearningRateFactor(rule, global_batch, base_batch, noise_scale);

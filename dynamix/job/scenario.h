@@ -45,9 +45,13 @@ enum class EventKind : int { kSlowdown = 0, kBandwidth, kLoss, kLeave, kJoin };
 enum class EventTarget : int { kFastest = 0, kSlowest, kSpread, kRandom };
 
 // Something that happens at `at` for `duration`, and again every `every`. Times are in units of the
-// scenario's clock. The meaning of `factor`: slowdown: compute takes factor times as long;
-// bandwidth: rate is multiplied by it; loss: added to the node's loss; leave and join: unused
-// (leave: away during the event; join: away before it, then present for good).
+// scenario's clock.
+//
+//   slowdown    compute takes `factor` times as long
+//   bandwidth   the rate is multiplied by `factor`
+//   loss        `factor` is added to the node's loss
+//   leave       away during the event                              (no factor)
+//   join        away before the event, then present for good       (no factor)
 struct Event {
   EventKind kind = EventKind::kSlowdown;
   EventTarget target = EventTarget::kFastest;

@@ -17,8 +17,11 @@ namespace dynamix {
 
 class TomlFields;
 
-// Time of one sample against the local batch b, relative to cost_ms:
-//   factor(b) = (1 + ramp_batch / b) * (1 + spill * x / (1 + x)),   x = (b / spill_batch)^2
+// Time of one sample against the local batch b, relative to sample_ms:
+//
+//   factor(b) = (1 + ramp_batch / b) * (1 + spill * x / (1 + x))
+//   x         = (b / spill_batch)^2
+//
 // Throughput rises while b is small against ramp_batch (an idle device), then falls once b passes
 // spill_batch (activations leave the cache): up to 1 + spill times slower.
 struct SaturationCurve {

@@ -1,5 +1,5 @@
-// The page of runs: one self-contained HTML page of runs of the same job. No scripts, nothing from outside;
-// readable on a phone, in light, dark and print.
+// The page of runs: one self-contained HTML page of runs of the same job. No scripts, nothing from
+// outside; readable on a phone, in light, dark and print.
 #pragma once
 
 #include <functional>

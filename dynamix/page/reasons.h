@@ -1,9 +1,14 @@
 // Why a decision was made: the features that drove it.
 //
-// A learned policy's: influence of feature f = log2 of the team's factor in this state - log2 of
-// it with f at its mean over the policy's training, so +1 doubles the global batch. Every team head
-// has its say, as in the decision. Local actions are not explained: they follow the measured
-// shares. A rule's, those of additive actions (no factor) and of a policy whose file is gone: the
+// Of a learned policy, the influence of feature f on the team's decision:
+//
+//   log2(factor on the global batch in this state)
+//   - log2(that factor with f at its mean over the policy's training)
+//
+// so +1 doubles the global batch. Every team head has its say, as in the decision. Local actions
+// are not explained: they follow the measured shares.
+//
+// Of a rule, of additive actions (which have no factor) and of a policy whose file is gone: the
 // features that moved most since the round before, in parts of their range.
 #pragma once
 

@@ -22,10 +22,13 @@ class StaticPolicy : public Policy {
   std::string name_;
 };
 
-// Constant global batch, shares in proportion to measured speed. The fixed point of b_i <- B * (b_i
-// / t_i) / sum has all compute times t_i equal, also when they are not proportional to b_i. Moves
-// only when some worker is more than `dead_band` off its share (OmniLearn uses 20 %, which leaves
-// 20 % of straggling; 5 % is stronger).
+// Constant global batch B, shares in proportion to measured speed, t_i being compute times:
+//
+//   b_i := B * (b_i / t_i) / sum_j (b_j / t_j)
+//
+// At its fixed point all t_i are equal, also when they are not proportional to b_i. Moves only when
+// some worker is more than `dead_band` off its share (OmniLearn uses 20 %, which leaves 20 % of
+// straggling; 5 % is stronger).
 class BalancedPolicy : public Policy {
  public:
   explicit BalancedPolicy(double dead_band = 0.05) : dead_band_(dead_band) {}
@@ -54,13 +57,15 @@ class NoiseScalePolicy : public Policy {
   BalancedPolicy balanced_;
 };
 
-// Pollux (Qiao et al. 2021, arXiv 2008.12260), with unequal shares. Each worker's compute time is
-// fitted as t_i(b) = overhead_i + cost_i * b from its recent windows; the exposed communication
-// time is the measured one;
-//   goodput(B) = B / (max_i t_i(b_i) + communication) * (noise + B_0) / (noise + B)
-// with B_0 the start global batch, and b_i chosen so that all t_i are equal. The best B on a
-// geometric grid within a factor of `largest_step` of the current one is taken when it promises
-// `smallest_gain` more.
+// Pollux (Qiao et al. 2021, arXiv 2008.12260), with unequal shares:
+//
+//   t_i(b)     = overhead_i + cost_i * b                  fitted to the worker's recent windows
+//   goodput(B) = B / (max_i t_i(b_i) + communication)     samples per second
+//              * (noise + B_0) / (noise + B)              how much a sample teaches
+//
+// with the exposed communication time as measured, B_0 the start global batch, and b_i chosen so
+// that all t_i are equal. The best B on a geometric grid within a factor of `largest_step` of the
+// current one is taken when it promises `smallest_gain` more.
 class GoodputPolicy : public Policy {
  public:
   std::string_view name() const override { return "goodput"; }

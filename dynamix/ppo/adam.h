@@ -1,8 +1,10 @@
 // Adam (Kingma and Ba 2015, arXiv 1412.6980) as torch.optim.Adam computes it, and the gradient-norm
 // clip.
 //
-//   m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2
-//   p -= rate / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + epsilon)         b1 = 0.9, b2 = 0.999
+//   m = b1 m + (1 - b1) g                                       b1 = 0.9
+//   v = b2 v + (1 - b2) g^2                                     b2 = 0.999
+//   p = p - rate / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + epsilon)
+//
 // A plain value: moments and step count are the whole state.
 #pragma once
 

@@ -1,15 +1,20 @@
 // ComputeAdvantages: generalised advantage estimation for rows that end, are cut off, leave and
-// come back.
+// come back (Schulman et al. 2016, arXiv 1506.02438).
 //
-// For row i and its active step t (Schulman et al. 2016, arXiv 1506.02438), with the discount g_t
-// of step t:
-//   delta_t = r_t + g_t V_{t+1} - V_t,     A_t = delta_t + g_t lambda A_{t+1},     return_t = A_t +
-//   V_t
-// Ends:  terminated  V_{t+1} = 0, the sum over lambda stops
-//        truncated   V_{t+1} = bootstrap_t (value of the final observation), the sum over lambda
-//        stops
-//                    (Pardo et al. 2018, arXiv 1712.00378: a time limit is not the end of the
-//                    world)
+// For one row and its active step t, with reward r_t, value V_t and discount g_t:
+//
+//   delta_t  = r_t + g_t V_{t+1} - V_t
+//   A_t      = delta_t + g_t lambda A_{t+1}
+//   return_t = A_t + V_t
+//
+// Where the row ends with step t, the sum over lambda stops:
+//
+//   terminated   V_{t+1} = 0              A_{t+1} = 0
+//   truncated    V_{t+1} = bootstrap_t    A_{t+1} = 0
+//
+// bootstrap_t is the value of the final observation: a time limit is not a terminal state (Pardo et
+// al. 2018, arXiv 1712.00378).
+//
 // Inactive steps (a worker that was late, or is away) take no decision. Such a step is part of the
 // row's last active transition: its reward is added, discounted, and the bootstrap moves to the
 // row's next active step, with one factor lambda for the whole transition (a semi-MDP; Sutton,

@@ -3,8 +3,11 @@
 // type as a varint, then the value.
 //
 // Graph of one head, x float32 (NaN is missing), y float64 in between, as Normalizer computes it:
-//   y = Clip((Cast(x) - mean) * scale, -10, 10);  z = Where(IsNaN(x) or IsInf(x), 0, Cast(y));  z =
-//   Tanh(Gemm(z)) ...
+//
+//   y      = Clip((Cast(x) - mean) * scale, -10, 10)
+//   z      = Where(IsNaN(x) or IsInf(x), 0, Cast(y))
+//   z      = Tanh(Gemm(z))                               once per hidden layer
+//   logits = Gemm(z)
 #include <cstring>
 #include <vector>
 

@@ -18,9 +18,9 @@
 namespace dynamix {
 
 struct LearnerOptions {
-  std::optional<AgentOptions>
-      local;                         // rows = environments x worker slots; empty: head switched off
-  std::optional<AgentOptions> team;  // rows = environments
+  // Empty: the head is switched off.
+  std::optional<AgentOptions> local;  // rows = environments x worker slots
+  std::optional<AgentOptions> team;   // rows = environments
   std::uint64_t seed = 1;
   int threads = 1;  // 1 or 2: heads that learn at the same time
 };

@@ -1,17 +1,31 @@
-// The PPO loss of a minibatch and its derivative by every parameter, by hand.
+// The PPO loss of a minibatch and its derivative by every parameter, by hand (Schulman et al. 2017,
+// arXiv 1707.06347).
 //
-// With n rows, new and old log-probabilities l and o, ratio r = exp(l - o), advantage a, clip c,
-// value v, return R (Schulman et al. 2017, arXiv 1707.06347):
-//   a'      = (a - mean a) / (deviation a + 1e-8)                     over this minibatch, unbiased
-//   deviation policy  = mean max(-a' r, -a' clip(r, 1 - c, 1 + c)) value   = mean (v - R)^2 / 2, or
-//   with value clip w and old value u
-//             mean max((v - R)^2, (u + clip(v - u, -w, w) - R)^2) / 2
-//   entropy = mean of -sum p log p, summed over the heads
-//   total   = policy - entropy_coefficient * entropy + value_coefficient * value
-//   k3      = mean (r - 1) - log r            (Schulman 2020, "Approximating KL divergence"); k1 =
-//   mean -log r
-// Derivatives by the logits z of one head, with g the derivative by l and h that by the entropy H:
-//   dz_j = g (1[j = action] - p_j) - h p_j (log p_j + H)
+//   l, o    log-probability of the action, now and when it was taken
+//   r       ratio, exp(l - o)
+//   a       advantage
+//   v, u    value, now and when the action was taken
+//   R       return
+//   c, w    clip of the ratio and of the value
+//
+//   a'      = (a - mean a) / (deviation a + 1e-8)                over the minibatch, unbiased
+//   policy  = mean max(-a' r, -a' clip(r, 1 - c, 1 + c))
+//   value   = mean (v - R)^2 / 2                                 w = 0
+//           = mean max((v - R)^2,
+//                      (u + clip(v - u, -w, w) - R)^2) / 2       w > 0
+//   entropy = mean -sum p log p, summed over the heads
+//   total   = policy
+//           - entropy_coefficient * entropy
+//           + value_coefficient * value
+//   k1      = mean -log r
+//   k3      = mean (r - 1) - log r                               Schulman 2020
+//
+// (k1 and k3: "Approximating KL divergence".) The derivative by the logit z_j of one head, with g
+// the derivative by l and h the derivative by the entropy H:
+//
+//   dz_j    = g (1[j = action] - p_j)
+//           - h p_j (log p_j + H)
+//
 // An illegal action's logit is -1e8: probability and derivative 0. LossPass owns the buffers of one
 // thread.
 #pragma once

@@ -1,12 +1,18 @@
 // An ActorCritic as tensors of a TensorFile, under a prefix ("local", "team"). Shared by policy
 // files and learner checkpoints. Reading believes nothing: every mismatch is an Error.
 //
-//   metadata  <prefix>.shape {"actor_inputs":34,"critic_inputs":0,"heads":[5],"hidden":[64,64]}
-//             <prefix>.columns_off   {"actor":[3],"critic":[]}
-//   tensors   <prefix>.policy.<layer>.weight|bias, <prefix>.value.<layer>.weight|bias      F32
-//             <prefix>.actor_inputs, <prefix>.critic_inputs    F64, 3 x width: count, mean,
-//             variance <prefix>.returns                                 F64, 3: count, mean,
-//             variance
+//   metadata
+//     PREFIX.shape                  {"actor_inputs": 34, "critic_inputs": 0,
+//                                    "heads": [5], "hidden": [64, 64]}
+//     PREFIX.columns_off            {"actor": [3], "critic": []}
+//   tensors
+//     PREFIX.policy.LAYER.weight    F32, outputs x inputs
+//     PREFIX.policy.LAYER.bias      F32, outputs
+//     PREFIX.value.LAYER.weight     F32, outputs x inputs
+//     PREFIX.value.LAYER.bias       F32, outputs
+//     PREFIX.actor_inputs           F64, 3 x width: counts, means, variances
+//     PREFIX.critic_inputs          F64, 3 x width: counts, means, variances
+//     PREFIX.returns                F64, 3: count, mean, variance
 #pragma once
 
 #include <string>

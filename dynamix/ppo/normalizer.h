@@ -2,12 +2,22 @@
 // number.
 //
 // Merge of a batch (Chan, Golub, LeVeque 1979), starting from count 1e-4, mean 0, variance 1:
-//   d = batch mean - mean;  n = count + batch count
-//   variance = (variance * count + batch variance * batch count + d^2 * count * batch count / n) /
-//   n mean += d * batch count / n
-// Apply: clip((x - mean) / sqrt(variance + 1e-8), -10, 10). A missing input (NaN, or any non-finite
-// number) is skipped by Update and becomes 0, the mean, in Apply; so does a column that is switched
-// off (ablations). Plain values, stored in policy files; concurrent Apply is safe. Nothing fails.
+//
+//   d        = batch mean - mean
+//   n        = count + batch count
+//   variance = ( variance * count
+//              + batch variance * batch count
+//              + d^2 * count * batch count / n ) / n
+//   mean     = mean + d * batch count / n
+//   count    = n
+//
+// Apply:
+//
+//   y        = clip((x - mean) / sqrt(variance + 1e-8), -10, 10)
+//
+// A missing input (NaN, or any non-finite number) is skipped by Update and becomes 0, the mean, in
+// Apply; so does a column that is switched off (ablations). Plain values, stored in policy files;
+// concurrent Apply is safe. Nothing fails.
 #pragma once
 
 #include <span>

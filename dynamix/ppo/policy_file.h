@@ -1,11 +1,18 @@
 // A policy file: the networks of a learned policy with everything needed to serve it, in the layout
 // of tensor_file.h.
 //
-//   metadata  format "dynamix.policy", version "1", features (FeatureHash() as 16 hexadecimal
-//   digits),
-//             actions (Format(ActionOptions)), objective (Format(Objective); absent: the
-//             defaults), training.<key> (free text), local.* and team.*
-//             (model_tensors.h); team2.*, team3.*, ... are further team heads
+//   metadata
+//     format               "dynamix.policy"
+//     version              "1"
+//     features             FeatureHash(), 16 hexadecimal digits
+//     actions              Format(ActionOptions)
+//     objective            Format(Objective); absent: the defaults
+//     training.KEY         free text: what made it
+//   metadata and tensors (model_tensors.h)
+//     local.*              the local head
+//     team.*               the team head
+//     team2.*, team3.*     further team heads
+//
 // Loading executes nothing. A file that is damaged, cut, of another version or made for another
 // feature list is an Error that says so; whoever holds a policy keeps it. Pure functions, except
 // that they read and write the named file.

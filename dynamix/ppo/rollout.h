@@ -18,9 +18,8 @@ namespace dynamix {
 
 // What all rows see in one step. Borrowed: read during the call only.
 struct Observation {
-  std::span<const float> actor_rows;  // rows x actor_inputs; NaN is missing
-  std::span<const float>
-      critic_rows;  // rows x critic_inputs; empty when the critic sees the actor's row
+  std::span<const float> actor_rows;     // rows x actor_inputs; NaN is missing
+  std::span<const float> critic_rows;    // rows x critic_inputs; empty: it sees the actor's rows
   std::span<const std::uint8_t> active;  // rows; 0: decides nothing in this step; empty: all active
   std::span<const std::uint8_t> masks;   // rows x logits; 0: illegal; empty: all legal
 };
@@ -58,10 +57,11 @@ class Rollout {
   void Close(const Outcome& outcome, std::span<const double> step_bootstraps);
 
   // steps x rows, row-major, each.
-  std::vector<float> actor_rows,
-      critic_rows;  // normalised; critic_rows empty when it has none of its own
-  std::vector<std::uint8_t> active, masks;  // masks empty until a step brings some
-  std::vector<int> actions;                 // x heads
+  std::vector<float> actor_rows;   // normalised
+  std::vector<float> critic_rows;  // normalised; empty when the critic sees the actor's rows
+  std::vector<std::uint8_t> active;
+  std::vector<std::uint8_t> masks;  // empty until a step brings some
+  std::vector<int> actions;         // x heads
   std::vector<float> log_probs;
   std::vector<double> values, rewards, discounts, bootstraps;
   std::vector<StepEnd> ends;

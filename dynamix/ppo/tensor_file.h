@@ -1,12 +1,12 @@
 // TensorFile: named tensors and a string map in one file, sealed by a checksum. The layout is
 // safetensors:
 //
-//   u64 little-endian: length of the header, at most 1 MiB
-//   header: JSON {"__metadata__": {"sha256": "...", ...},
-//                 "name": {"dtype", "shape", "data_offsets"}, ...}
-//   data: the tensors, little-endian, back to back, covering the rest of the file
+//   u64      length of the header, little-endian, at most 1 MiB
+//   header   JSON {"__metadata__": {"sha256": "...", ...},
+//                  "name": {"dtype": ..., "shape": ..., "data_offsets": ...}, ...}
+//   data     the tensors, little-endian, back to back, covering the rest of the file
 //
-// dtypes are F32, F64, U64. The checksum is SHA-256 over the whole file with the 64 digits of
+// dtypes are F32, F64 and U64. The checksum is SHA-256 over the whole file with the 64 digits of
 // "sha256" as zeros, so any changed byte, of header or data, is refused. Reading executes nothing
 // and believes nothing: every malformed, truncated or non-finite input is an Error that says what
 // is wrong. Functions are pure or touch only the named files; do not write one path from two

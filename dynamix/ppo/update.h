@@ -17,11 +17,10 @@ namespace dynamix {
 // Means over the minibatches of an update, unless stated otherwise.
 struct UpdateStatistics {
   double policy_loss = 0, value_loss = 0, entropy = 0;
-  double kl = 0;             // k3 estimate of how far the policy moved
-  double clip_fraction = 0;  // share of rows whose ratio left 1 +- clip
-  double gradient_norm = 0;  // before clipping
-  double first_ratio_error =
-      0;  // largest |ratio - 1| of the first minibatch: 0 unless there is a bug
+  double kl = 0;                  // k3 estimate of how far the policy moved
+  double clip_fraction = 0;       // share of rows whose ratio left 1 +- clip
+  double gradient_norm = 0;       // before clipping
+  double first_ratio_error = 0;   // largest |ratio - 1| of the first minibatch; 0, or it is a bug
   double explained_variance = 0;  // 1 - var(return - value) / var(return), before the update
   double mean_reward = 0;         // per active step, as given
   double reward_scale = 1;        // what rewards were multiplied by

@@ -1,5 +1,5 @@
-// AdvisorThread: the background thread of a RemoteAdvisor, and the mailbox between it and the training
-// step. The only state both sides touch is behind one mutex, held for a few assignments.
+// AdvisorThread: the background thread of a RemoteAdvisor, and the mailbox between it and the
+// training step. The only state both sides touch is behind one mutex, held for a few assignments.
 #pragma once
 
 #include <chrono>

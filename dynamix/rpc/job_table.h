@@ -1,5 +1,6 @@
 // JobTable: the jobs of a service, the thread that closes overdue rounds and forgets abandoned
-// jobs, and the record writer, a thread that hands records on, so that a slow disk never delays advice.
+// jobs, and the record writer, a thread that hands records on, so that a slow disk never delays
+// advice.
 //
 // Thread-safe.
 #pragma once

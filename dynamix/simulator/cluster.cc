@@ -1,5 +1,5 @@
-// Compute of worker i with local batch b (DESIGN.md section 4), in micro batches that fit into
-// memory; factor(b) is the saturation curve of workload.h:
+// Compute of worker i with local batch b, in micro batches that fit into memory. The constants are
+// keys of [[node]] and [cost] (docs/scenarios.md); factor(b) is the saturation curve of workload.h.
 //
 //   t_i(b) = overhead_i + slowdown_i(t) / speed_i * b * sample_ms * factor(b)
 //
@@ -9,12 +9,14 @@
 //
 // One exchange of M bytes among N workers:
 //
-//   ring               2 (N - 1) / N * M / min_i rate_i + 2 (N - 1) * max_i latency_i
-//   parameter server   2 M max(1 / min_i rate_i, N / server rate) + 2 max_i latency_i
-//   rate_i             min(bandwidth_i, MSS / RTT_i * sqrt(3 / 2) / sqrt(loss_i))
-//
-// (ring: Patarasuk and Yuan 2009; loss: Mathis et al. 1997). Of it, min(overlap * exchange,
-// backward) hides behind the backward pass, two thirds of the slowest compute.
+//   ring               2 (N - 1) / N * M / min_i rate_i
+//                      + 2 (N - 1) * max_i latency_i                    Patarasuk and Yuan 2009
+//   parameter server   2 M max(1 / min_i rate_i, N / server rate)
+//                      + 2 max_i latency_i
+//   rate_i             min(bandwidth_i,
+//                          MSS / RTT_i * sqrt(3 / 2) / sqrt(loss_i))    Mathis et al. 1997
+//   hidden             min(overlap * exchange, backward)                behind the backward pass
+//   backward           2 / 3 of the slowest compute
 //
 // Slowdowns, bandwidth drops and losses take effect in the iteration in which they begin; workers
 // leave and join between windows. An absence that would leave nobody is put off. The time lost when

@@ -1,7 +1,11 @@
 // IDX files (the format of MNIST and its successors), plain or gzip: one array of unsigned bytes.
 //
-//   u16 0, u8 type (0x08: unsigned byte), u8 dimensions, then one big-endian u32 size per
-//   dimension, then the data.
+//   u16      0
+//   u8       type, 0x08: unsigned byte
+//   u8       number of dimensions
+//   u32      size, big-endian, one per dimension
+//   u8       data, row-major
+//
 // Thread-safe. A file that is missing, truncated, longer than it says, fails its gzip checksum, or
 // is of another type or dimension throws InputError naming the file and what was expected.
 #pragma once

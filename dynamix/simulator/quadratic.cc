@@ -1,44 +1,56 @@
-// Model: Zhang et al. 2019, "Which algorithmic choices matter at which batch sizes?" (arXiv
-// 1907.04164). In the Hessian's eigenbasis direction d has curvature h_d, position x_d and excess
-// loss h_d x_d^2 / 2. A global batch of B samples gives the gradient h_d x_d + noise of variance
-// c_d / B. SGD with momentum m in PyTorch's form (v' = m v + g, x' = x - lr v'), with u = lr v and
+// The noisy quadratic model: Zhang et al. 2019, "Which algorithmic choices matter at which batch
+// sizes?" (arXiv 1907.04164). In the Hessian's eigenbasis direction d has curvature h_d, position
+// x_d and excess loss h_d x_d^2 / 2. A global batch of B samples gives the gradient h_d x_d + noise
+// of variance c_d / B.
+//
+// SGD with momentum m in PyTorch's form (v' = m v + g, x' = x - lr v'), with u = lr v and
 // a = lr h_d:
 //
-//   x' = (1 - a) x - m u - xi,   u' = a x + m u + xi,   var(xi) = q = lr^2 c_d / B
+//   x'      = (1 - a) x - m u - xi
+//   u'      =      a  x + m u + xi
+//   var(xi) = q = lr^2 c_d / B
 //
 // Second moments S = E[(x, u)(x, u)^T] follow S' = M S M^T + Q, so k steps at constant B and lr are
 //
-//   S_k = M^k (S - S*) (M^k)^T + S*
+//   S_k     = M^k (S - S*) (M^k)^T + S*
 //
 // with M^k by squaring, and the fixed point S* of x'' = (1 + m - a) x' - m x - xi:
 //
-//   E[xx]* = s (1 + m) / a,  E[xu]* = -s,  E[uu]* = 2 s,  s = q / ((1 - m) (2 (1 + m) - a))
+//   E[xx]*  = s (1 + m) / a
+//   E[xu]*  = -s
+//   E[uu]*  = 2 s
+//   s       = q / ((1 - m) (2 (1 + m) - a))
 //
 // m = 0 gives E[x^2] -> (1 - a)^2 E[x^2] + q; small a gives the effective rate lr / (1 - m). Exact,
 // also past the edge of stability a = 2 (1 + m), where S grows.
 //
-// Spectrum: h_d = h_1 d^-curvature_decay; initial loss in direction d ~ d^-loss_decay; c_d ~ h_d
-// (C = H, as in the paper), scaled so that tr(C) / |G|^2 is `noise_scale` at the start. In a
-// network noise falls with the loss: C(t) = C (floor + (1 - floor) excess / initial excess),
-// constant in a window.
+// Spectrum, with c_d scaled so that tr(C) / |G|^2 is `noise_scale` at the start. As in the paper
+// C = H; unlike there, noise falls with the loss, as it does in a network (constant in a window):
 //
-// Adam: directions are taken as coordinates. Its update lr m / sqrt(v) is momentum SGD with rate
+//   h_d                           = h_1 d^-curvature_decay
+//   initial loss in direction d   ~ d^-loss_decay
+//   c_d                           ~ h_d
+//   C(t)                          = C (floor + (1 - floor) excess / initial excess)
 //
-//   lr (1 - beta1) / sqrt(v_d),   v_d = average (beta2 = 0.999) of h_d^2 E[x_d^2] + c_d / B
+// Adam: directions are taken as coordinates. Its update lr m / sqrt(v) is momentum SGD with a rate
+// that is constant in a window: sign-like where the mean gradient dominates, lr sqrt(B / c_d) where
+// noise does.
 //
-// constant in a window: sign-like where the mean gradient dominates, lr sqrt(B / c_d) where noise
-// does.
+//   rate_d  = lr (1 - beta1) / sqrt(v_d)
+//   v_d     = average (beta2 = 0.999) of h_d^2 E[x_d^2] + c_d / B
 //
-// Held-out loss = excess + irreducible + gap (1 - excess / initial); accuracy falls with a power of
-// the excess loss.
+// What is reached:
+//
+//   held-out loss = excess + irreducible + gap (1 - excess / initial excess)
+//   accuracy      = best - (best - chance) (excess / initial excess)^exponent
 //
 // Measurements of a window of k iterations on N workers carry the sampling error of real ones. For
-// gaussian gradients whose covariance is spread over D directions (tr(C^2) = tr(C)^2 / D):
+// gaussian gradients whose covariance is spread over D directions (tr(C^2) = tr(C)^2 / D), averaged
+// over iterations as NoiseScale does:
 //
-//   Var|g|^2 = (4 |G|^2 tr(C) / B + 2 tr(C)^2 / B^2) / (D k)
+//   Var|g|^2  = (4 |G|^2 tr(C) / B + 2 tr(C)^2 / B^2) / (D k)
 //   Var tr(C) = 2 tr(C)^2 / (D (N - 1) k)
-//
-// and |G|^2 = |g|^2 - tr(C) / B; both are averaged over iterations as NoiseScale does.
+//   |G|^2     = |g|^2 - tr(C) / B
 #include "dynamix/simulator/quadratic.h"
 
 #include <algorithm>

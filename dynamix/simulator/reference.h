@@ -2,7 +2,8 @@
 // the workload's base batch), and its inverse tau(L), the time at which the reference first reached
 // loss L.
 //
-// Reward of a window = (tau(L') - tau(L)) / dt - 1: seconds of reference progress per second spent.
+// The quality part of the reward is (tau(L') - tau(L)) / dt - 1 (core/reward.h): seconds of
+// reference progress per second spent, less one.
 // An immutable value; thread-safe.
 #pragma once
 

@@ -1,7 +1,8 @@
 // One window of the simulated cluster:
 //
 //   1. who is present, and their batches, made legal; the first batch over a worker's memory costs
-//      that iteration again, lowers the worker's bound, and goes on in micro batches (docs/training.md)
+//      that iteration again, lowers the worker's bound, and goes on in micro batches
+//      (docs/training.md)
 //   2. the engine trains `window_iterations` steps, the cluster says how long they took
 //   3. truth: held-out loss and accuracy, smoothed over time with weight
 //      1 - exp(-window / (0.01 nominal_seconds))

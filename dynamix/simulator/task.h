@@ -1,4 +1,5 @@
-// A task: a job with the reference run that fixes its target, budget and time scale. A value; making environments from it is thread-safe.
+// A task: a job with the reference run that fixes its target, budget and time scale. A value;
+// making environments from it is thread-safe.
 #pragma once
 
 #include <cstdint>

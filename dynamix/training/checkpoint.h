@@ -1,7 +1,11 @@
 // Checkpoints: a file that holds everything a job needs to go on as if nothing had happened.
 //
-//   "DYNAMIX1", u64 header length, JSON header, arrays as raw little-endian numbers, u32 CRC-32 of
-//   all before it.
+//   "DYNAMIX1"   8 bytes
+//   u64          length of the header
+//   header       JSON
+//   arrays       raw little-endian numbers, of the lengths in the header
+//   u32          CRC-32 of everything before it
+//
 // Written to a temporary file, synced and renamed, and the one before is kept: a process killed at
 // any moment leaves at least one whole checkpoint. Thread-safe as long as one process writes.
 // Loading refuses, with the reason, a file whose checksum, version or sizes are wrong, and then

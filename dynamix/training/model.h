@@ -1,13 +1,14 @@
 // Models for small images, by name, with a factor on their channel counts.
 //
-//   mlp                       two hidden layers (256, 128)
-//   lenet                     LeCun et al. 1998, with ReLU and max pooling; sides of 16 or more
-//   cnn                       three convolutions (32, 64, 128) and one linear layer
-//   vgg11, vgg16, vgg19       Simonyan and Zisserman 2015, batch norm, one linear layer (CIFAR
-//   form) resnet18, resnet34, resnet50   He et al. 2016, 3 x 3 stem without pooling (CIFAR form)
-// Images smaller than 32 x 32 are padded with zeros for vgg and resnet. Weights are drawn from the
-// given seed only, U(-1/sqrt(fan_in), 1/sqrt(fan_in)). Throws InputError for an unknown name.
-// libtorch's types are only declared here.
+//   mlp                            two hidden layers (256, 128)
+//   lenet                          LeCun et al. 1998, ReLU, max pooling; sides of 16 or more
+//   cnn                            three convolutions (32, 64, 128), one linear layer
+//   vgg11, vgg16, vgg19            Simonyan and Zisserman 2015, batch norm, one linear layer
+//   resnet18, resnet34, resnet50   He et al. 2016, 3 x 3 stem without pooling
+//
+// vgg and resnet have the form usual for CIFAR; images smaller than 32 x 32 are padded with zeros
+// for them. Weights are drawn from the given seed only, U(-1/sqrt(fan_in), 1/sqrt(fan_in)). Throws
+// InputError for an unknown name. libtorch's types are only declared here.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,18 @@
 // SGD with momentum and Adam on flat parameters. The gradient comes as a sum over samples and is
 // divided here, by the number of samples really used.
 //
-//   g = sum / samples
-//   SGD   v := momentum v + g;  w := w - rate v
-//   Adam  m := beta1 m + (1 - beta1) g;  v := beta2 v + (1 - beta2) g^2
-//         w := w - rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
-//         beta1 = momentum, beta2 = 0.999, epsilon = 1e-8 (Kingma and Ba 2015)
-// The learning rate of an iteration follows the global batch and the samples seen
-// (core/learning_rate.h). Not thread-safe; never fails.
+//   g := sum / samples
+//
+//   SGD    v := momentum v + g
+//          w := w - rate v
+//
+//   Adam   m := beta1 m + (1 - beta1) g                            beta1 = momentum
+//          v := beta2 v + (1 - beta2) g^2                          beta2 = 0.999
+//          w := w - rate (m / (1 - beta1^t))
+//                   / (sqrt(v / (1 - beta2^t)) + epsilon)          epsilon = 1e-8
+//
+// (Adam: Kingma and Ba 2015.) The learning rate of an iteration follows the global batch and the
+// samples seen (core/learning_rate.h). Not thread-safe; never fails.
 #pragma once
 
 #include <cstdint>

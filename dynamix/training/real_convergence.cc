@@ -1,7 +1,11 @@
-// One iteration over local batches b_i, B = sum b_i (docs/training.md):
-//   s_i = sum over worker i's samples of the loss gradient, s = sum_i s_i, g = s / B
-//   noise: EstimateNoise(sum_i |s_i|^2 / b_i, |g|^2, B, workers)
-//   step of the optimizer on s, divided by B, at the rate of B and of the samples seen
+// One iteration over local batches b_i, with B = sum_i b_i (docs/training.md):
+//
+//   s_i   = sum over worker i's samples of the loss gradient
+//   s     = sum_i s_i
+//   g     = s / B
+//   noise = EstimateNoise(sum_i |s_i|^2 / b_i, |g|^2, B, workers)
+//
+// and one step of the optimizer on g, at the learning rate of B and of the samples seen.
 #include "dynamix/training/real_convergence.h"
 
 #include <ATen/Parallel.h>

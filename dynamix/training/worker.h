@@ -1,13 +1,16 @@
 // Worker: one rank of a live job. Runs synchronous iterations with unequal batches, measures them,
 // and follows its advisor.
 //
-// One iteration (DESIGN section 7; docs/training.md):
-//   1. own part of the next B = sum b_i samples, in passes of at most the micro batch
-//   2. sums of gradients over all ranks, bucket by bucket behind backward, with a tail: samples
-//   used,
-//      loss, correct, |s_i|^2 / b_i, ready, stop, and each rank's next batch in its slot
-//   3. one optimizer step on the sum divided by the samples really used
-//   4. when every rank was ready, all take the batches of the slots from the next iteration on
+// One iteration (docs/training.md), with local batches b_i and B = sum_i b_i:
+//
+//   1. computes the gradients of its own part of the next B samples, in passes of at most the micro
+//      batch; s_i is their sum
+//   2. sums gradients over all ranks, bucket by bucket while backward still runs, with a tail:
+//        samples used, loss, correct, |s_i|^2 / b_i, ready, stop
+//        each rank's next batch, in its own slot
+//   3. takes one optimizer step on the sum divided by the samples really used
+//   4. when every rank was ready, takes the batches of the slots from the next iteration on
+//
 // Out of memory in a pass halves the micro batch, lowers this worker's bound and computes the
 // iteration's gradients again, also when some of them have left already: those were complete.
 // Not thread-safe. Iterate fails with an Error when peers are lost, memory is too small for one

@@ -1,5 +1,5 @@
-// Real hosts for tests, on one machine: network namespaces and processes in cgroups. Tests only. One
-// thread: children are forked, so nothing else may run.
+// Real hosts for tests, on one machine: network namespaces and processes in cgroups. Tests only.
+// One thread: children are forked, so nothing else may run.
 //
 // Namespaces have no names and children die with the test, so nothing is left behind, however the
 // test ends. What the machine refuses shows as a failed expectation; ask CannotMakeNamespaces()

@@ -1,5 +1,10 @@
-// Fashion-MNIST (Xiao et al. 2017): 28 x 28 bytes -> means of 4 x 4 blocks (7 x 7 = 49 features) ->
-// principal components z = V^T (x - mean) / deviation. A first layer with rotation-invariant
+// Fashion-MNIST (Xiao et al. 2017):
+//
+//   28 x 28 bytes
+//   x = means of 4 x 4 blocks                  7 x 7 = 49 features
+//   z = V^T (x - mean) / deviation             whitened principal components
+//
+// A first layer with rotation-invariant
 // initial weights learns the same in this basis as on pixels (exactly so under SGD), and the
 // feature spectrum becomes one scale per component.
 #include "dynamix/simulator/miniatures/data.h"
@@ -98,8 +103,8 @@ struct Components {
 Components PrincipalComponents(Square covariance) {
   Square vectors(kPixels * kPixels, 0.0);
   for (int i = 0; i < kPixels; ++i) vectors[i * kPixels + i] = 1;
-  constexpr int kSweeps =
-      12;  // quadratic convergence: off-diagonals are at rounding level after about 8
+  // Convergence is quadratic: off-diagonals are at rounding level after about 8 sweeps.
+  constexpr int kSweeps = 12;
   for (int sweep = 0; sweep < kSweeps; ++sweep)
     for (int p = 0; p < kPixels; ++p)
       for (int q = p + 1; q < kPixels; ++q) Rotate(covariance, vectors, p, q);

@@ -154,8 +154,8 @@ DYNAMIX_INLINE void SpreadSum(Lanes& x) {
 
 // x := exp(x) for x in [-87, 87]; outside it is clamped.
 DYNAMIX_INLINE void Exponentiate(Lanes& x) {
-  constexpr float kRound =
-      12582912.0f;  // 1.5 * 2^23: adding it leaves round(x) in the low mantissa bits
+  // 1.5 * 2^23: adding it leaves round(x) in the low mantissa bits.
+  constexpr float kRound = 12582912.0f;
   const Lanes limit = Lanes{} + 87.0f;
   x = x > limit ? limit : x;
   x = x < -limit ? -limit : x;
@@ -338,7 +338,7 @@ DYNAMIX_SIMD void AdamStep(int size, const float* __restrict__ gradient, float g
                            const AdamFactors& factors, float* __restrict__ first,
                            float* __restrict__ second, float* __restrict__ weights) {
   // A plain loop, because vector types have no square root; vectorised under -fno-math-errno
-  // (miniature.cmake).
+  // (simulator/CMakeLists.txt).
   for (int i = 0; i < size; ++i) {
     const float g = gradient_scale * gradient[i];
     const float m = factors.beta1 * first[i] + (1.0f - factors.beta1) * g;

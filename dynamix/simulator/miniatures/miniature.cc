@@ -1,11 +1,19 @@
-// One iteration over local batches b_i, B = sum b_i (DESIGN section 7):
-//   s_i  = sum over worker i's samples of the loss gradient        s = sum_i s_i
-//   g_i  = s_i / b_i                                               g = s / B
-//   rate = base * ScheduleFactor(samples seen / planned) * LearningRateFactor(rule, B, base batch,
-//   noise scale) SGD  v := momentum v + g, w := w - rate v         Adam (Kingma and Ba 2015): beta2
-//   0.999, epsilon 1e-8
-// and every noise_every-th iteration EstimateNoise(sum_i |s_i|^2 / b_i, |g|^2, B, workers) enters
-// the noise scale.
+// One iteration over local batches b_i, with B = sum_i b_i, by the rules of a live job
+// (docs/training.md):
+//
+//   s_i  = sum over worker i's samples of the loss gradient
+//   s    = sum_i s_i
+//   g    = s / B
+//   rate = base learning rate
+//        * ScheduleFactor(samples seen / planned samples)
+//        * LearningRateFactor(rule, B, base batch, noise scale)
+//
+//   SGD    v := momentum v + g
+//          w := w - rate v
+//   Adam   as Kingma and Ba 2015, beta1 = momentum, beta2 = 0.999, epsilon = 1e-8
+//
+// Every noise_every-th iteration, EstimateNoise(sum_i |s_i|^2 / b_i, |g|^2, B, workers) enters the
+// noise scale.
 #include "dynamix/simulator/miniatures/miniature.h"
 
 #include <algorithm>

@@ -1,7 +1,10 @@
-// Backward pass, with D_l the gradient by the pre-activation of layer l (rows are samples) and Y_0
-// the inputs:
-//   D_L = softmax - one hot,   dW_l = Y_{l-1}^T D_l,   db_l = column sums of D_l,   D_{l-1} = (D_l
-//   W_l^T) * f'(Y_{l-1})
+// Backward pass. Rows are samples, D_l is the gradient by the pre-activation of layer l of L, Y_l
+// the output of layer l, and Y_0 the inputs:
+//
+//   D_L     = softmax - one hot
+//   dW_l    = Y_{l-1}^T D_l
+//   db_l    = column sums of D_l
+//   D_{l-1} = (D_l W_l^T) * f'(Y_{l-1})        element by element
 #include "dynamix/simulator/miniatures/network.h"
 
 #include <algorithm>

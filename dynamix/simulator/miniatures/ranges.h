@@ -32,9 +32,10 @@ struct MiniatureRanges {
   double adam = 0.25;  // probability of Adam instead of SGD
   Range momentum = {0, 0.95};
   Range base_batch = {16, 1024};  // and at most 1/16 of the training samples
-  // The base learning rate is rate * ReferenceLearningRate(options) * (base_batch / 128)^exponent,
-  // never more than largest_rate * ReferenceLearningRate: exponents near 1/2 suit the base batch, 0
-  // and 1 start badly.
+  // The base learning rate:
+  //   ReferenceLearningRate(options)
+  //   * min(rate * (base_batch / 128)^rate_exponent, largest_rate)
+  // Exponents near 1/2 suit the base batch, 0 and 1 start badly.
   Range rate = {0.3, 1.5};  // log-uniform
   Range rate_exponent = {0, 1};
   double largest_rate = 3;

@@ -1,9 +1,11 @@
 // Labels of the gaussian families, x being the scaled input:
-//   teacher     logits = network(x), centred and scaled to deviation 1 over the task's samples; the
-//   label is the
-//               argmax of logits / temperature + Gumbel noise, i.e. a draw from their softmax
-//   prototypes  argmax over points p of x.p - |p|^2 / 2, i.e. the nearest point; points follow the
-//   law of x
+//
+//   teacher      z     = network(x), centred and scaled to deviation 1 over the training samples
+//                label = argmax over classes of z / temperature + Gumbel noise,
+//                        that is a draw from the softmax of z / temperature
+//   prototypes   label = class of the point p with the largest x.p - |p|^2 / 2,
+//                        that is of the nearest one; points are drawn like x
+//
 // Label noise then replaces a share of the labels by uniformly random ones.
 #include "dynamix/simulator/miniatures/task.h"
 

@@ -14,8 +14,7 @@ struct Case {
   MiniatureNetwork network;
   AlignedFloats parameters, inputs;
   std::vector<std::uint8_t> labels;
-  std::vector<torch::Tensor>
-      tensors;  // weight [in, out] and bias of each layer, requiring gradients
+  std::vector<torch::Tensor> tensors;  // weight [in, out], bias of each layer; with gradients
   torch::Tensor input_tensor, label_tensor;
 
   Case(const MiniatureShape& shape, std::uint64_t seed) : network(shape) {
