@@ -11,10 +11,9 @@ namespace dynamix {
 
 void BatchBounds::Validate(std::string_view field) const {
   const std::string prefix(field);
-  constexpr int kLargest = 1 << 24;
-  RequireInRange(prefix + ".min", min, 1, kLargest);
-  RequireInRange(prefix + ".max", max, min, kLargest);
-  RequireInRange(prefix + ".granularity", granularity, 1, kLargest);
+  RequireInRange(prefix + ".min", min, 1, kLargestBatch);
+  RequireInRange(prefix + ".max", max, min, kLargestBatch);
+  RequireInRange(prefix + ".granularity", granularity, 1, kLargestBatch);
   if (!(dead_band >= 0 && dead_band < 1)) {
     throw InputError::OutOfRange(prefix + ".dead_band", dead_band, "a value in [0, 1)");
   }

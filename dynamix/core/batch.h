@@ -6,6 +6,8 @@
 
 namespace dynamix {
 
+inline constexpr int kLargestBatch = 1 << 24;  // samples; of any kind of batch
+
 // What a worker can run. Invariants (Validate):
 //   1 <= min <= max
 //   granularity >= 1, and a multiple of it lies in [min, max]

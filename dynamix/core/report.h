@@ -2,7 +2,8 @@
 //
 // Missing is a value: kMissing (NaN) says "not measured here" (no eBPF, one rank, first window),
 // and every reader treats any non-finite number the same way, so a hostile or broken sender can
-// only make itself unseen. Ranges are stated per field; the encoder clips to them.
+// only make itself unseen. Every field is also in report_fields.h, with the range that numbers from
+// outside are clipped to.
 #pragma once
 
 #include <cmath>
@@ -13,6 +14,8 @@ namespace dynamix {
 
 inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 inline bool IsMissing(double value) { return !std::isfinite(value); }
+
+inline constexpr std::int64_t kLargestWindow = std::int64_t{1} << 53;  // exact as a double
 
 // k, the iterations of a window, unless a job says otherwise.
 inline constexpr int kWindowIterations = 10;

@@ -12,6 +12,8 @@
 
 namespace dynamix {
 
+inline constexpr int kMaxWorkers = 4096;  // of one job
+
 // One worker's part in a round. Slots are stable: entry i is the same worker in every round of a
 // job.
 struct RoundEntry {

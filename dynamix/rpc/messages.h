@@ -1,8 +1,8 @@
 // What travels between a worker and the arbitrator, as plain values; arbitrator.proto is the wire.
 //
 // Reading checks everything that is not a measurement (names, ranks, bounds, batches) and refuses
-// with a sentence; measurements pass as they are, because every reader of a Report treats what is
-// not finite as missing. Pure functions.
+// with a sentence; measurements are clipped to what can be (core/report_fields.h), and what is not
+// finite is missing. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,6 @@
 #include "dynamix/core/round.h"
 
 namespace dynamix {
-
-inline constexpr int kMaxWorkers = 4096;  // of one job
 
 // One worker process of a job.
 struct WorkerName {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "dynamix/core/rng.h"
+#include "dynamix/core/testing/filled_report.h"
+#include "dynamix/rpc/arbitrator.pb.h"
 #include "dynamix/rpc/security.h"
 
 namespace dynamix {
@@ -70,11 +72,49 @@ TEST(MessagesTest, RefusesWhatCannotBe) {
               HasSubstr("iterations = 0"));
 }
 
-TEST(MessagesTest, HostileMeasurementsAreNotAnError) {
+TEST(MessagesTest, EveryFieldOfAReportArrives) {
+  ReportMessage message;
+  message.entry = FilledEntry();
+  message.worker = {"job", message.entry.report->rank, 1};
+  message.window = message.entry.report->window;
+  const Result<ReportMessage> back = ParseReport(EncodeReport(message));
+  ASSERT_TRUE(back.ok()) << back.error();
+  EXPECT_EQ(FieldsOf(back.value().entry), FieldsOf(message.entry));
+}
+
+TEST(MessagesTest, TheProtocolHasNoMeasurementThatAReportLacks) {
+  const auto& request = *v1::ReportRequest::descriptor();
+  int sections = 0;
+  for (const char* name : {"network", "host", "training"})
+    sections += request.FindFieldByName(name)->message_type()->field_count();
+  int listed = 0;
+  const Report report;
+  VisitMeasurements(report,
+                    [&](const ReportField& field, const auto&) { listed += *field.section != 0; });
+  EXPECT_EQ(sections, listed);
+}
+
+TEST(MessagesTest, HostileMeasurementsAreClippedAndNotAnError) {
   ReportMessage message = Message();
   message.entry.report->compute_ms = -1e308;
-  message.entry.report->training.loss = std::numeric_limits<double>::infinity();
-  EXPECT_TRUE(ParseReport(EncodeReport(message)).ok());
+  message.entry.report->communication_ms = 1e300;
+  message.entry.report->host.cpu_use = 7;
+  const Result<ReportMessage> back = ParseReport(EncodeReport(message));
+  ASSERT_TRUE(back.ok()) << back.error();
+  EXPECT_EQ(back.value().entry.report->compute_ms, 0);
+  EXPECT_EQ(back.value().entry.report->communication_ms, kDayMs);
+  EXPECT_EQ(back.value().entry.report->host.cpu_use, 1);
+}
+
+TEST(MessagesTest, WhatIsNotFiniteIsMissing) {
+  v1::ReportRequest request;
+  ASSERT_TRUE(request.ParseFromString(EncodeReport(Message())));
+  request.set_compute_ms(kMissing);
+  request.mutable_training()->set_loss(std::numeric_limits<double>::infinity());
+  const Result<ReportMessage> back = ParseReport(request.SerializeAsString());
+  ASSERT_TRUE(back.ok()) << back.error();
+  EXPECT_TRUE(std::isnan(back.value().entry.report->compute_ms));
+  EXPECT_TRUE(std::isnan(back.value().entry.report->training.loss));
 }
 
 TEST(MessagesTest, AdviceOutOfRangeIsRefused) {
@@ -103,6 +143,10 @@ TEST(MessagesTest, AnyBytesAreParsedOrRefused) {
     if (!back.ok()) continue;
     EXPECT_GE(back.value().entry.batch, 1);
     EXPECT_LE(back.value().entry.bounds.lowest(), back.value().entry.bounds.highest());
+    VisitFields(*back.value().entry.report, [](const ReportField& field, const auto& value) {
+      const double number = static_cast<double>(value);
+      EXPECT_FALSE(number < field.low || number > field.high) << field.name << " = " << number;
+    });
   }
 }
 

@@ -1,9 +1,10 @@
-// Any bytes as a report: refused with a sentence, or legal in everything that is not a measurement.
+// Any bytes as a report: refused with a sentence, or legal in every field.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
+#include "dynamix/core/report_fields.h"
 #include "dynamix/rpc/messages.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -17,6 +18,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!dynamix::CheckJobName(message.worker.job).empty()) std::abort();
   if (message.entry.batch < 1 || message.entry.bounds.lowest() > message.entry.bounds.highest())
     std::abort();
+  dynamix::VisitFields(*message.entry.report, [](const auto& field, const auto& value) {
+    const double number = static_cast<double>(value);
+    if (number < field.low || number > field.high) std::abort();
+  });
   // What was understood can be said and understood again.
   if (!dynamix::ParseReport(dynamix::EncodeReport(message)).ok()) std::abort();
   return 0;

@@ -2,91 +2,52 @@
 
 #include <algorithm>
 
+#include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/core/report_fields.h"
 #include "dynamix/rpc/arbitrator.pb.h"
 
 namespace dynamix {
 namespace {
 
-constexpr int kLargestBatch = 1 << 24;
-constexpr std::int64_t kLargestWindow = std::int64_t{1} << 53;
-
-#define DYNAMIX_PUT(field) \
-  if (!IsMissing(from.field)) to.set_##field(from.field)
-#define DYNAMIX_GET(field) to.field = from.has_##field() ? from.field() : kMissing
+// Over the lists of core/report_fields.h: a field that arbitrator.proto lacks does not compile.
+#define DYNAMIX_PUT(field, low, high, over) \
+  if (!IsMissing(from.field)) to.set_##field(from.field);
+// Here, and only here, numbers from outside become numbers that can be.
+#define DYNAMIX_GET(field, low, high, over) \
+  to.field = from.has_##field() ? Clip(from.field(), low, high) : kMissing;
 
 void Put(const NetworkReport& from, v1::NetworkMeasurement& to) {
   to.set_tier(static_cast<int>(from.tier));
-  DYNAMIX_PUT(bytes_sent);
-  DYNAMIX_PUT(bytes_received);
-  DYNAMIX_PUT(retransmission_ratio);
-  DYNAMIX_PUT(smoothed_rtt_us);
-  DYNAMIX_PUT(minimum_rtt_us);
-  DYNAMIX_PUT(delivery_mbps);
+  DYNAMIX_NETWORK_FIELDS(DYNAMIX_PUT)
+}
+void Put(const HostReport& from, v1::HostMeasurement& to) { DYNAMIX_HOST_FIELDS(DYNAMIX_PUT) }
+void Put(const TrainingReport& from, v1::TrainingMeasurement& to) {
+  DYNAMIX_TRAINING_FIELDS(DYNAMIX_PUT)
+}
+void Put(const Report& from, v1::ReportRequest& to) {
+  to.set_iterations(from.iterations);
+  DYNAMIX_TIME_FIELDS(DYNAMIX_PUT)
+  Put(from.network, *to.mutable_network());
+  Put(from.host, *to.mutable_host());
+  Put(from.training, *to.mutable_training());
 }
 
 void Get(const v1::NetworkMeasurement& from, NetworkReport& to) {
-  to.tier = static_cast<NetworkTier>(std::clamp(from.tier(), 0, 4));
-  DYNAMIX_GET(bytes_sent);
-  DYNAMIX_GET(bytes_received);
-  DYNAMIX_GET(retransmission_ratio);
-  DYNAMIX_GET(smoothed_rtt_us);
-  DYNAMIX_GET(minimum_rtt_us);
-  DYNAMIX_GET(delivery_mbps);
+  to.tier =
+      static_cast<NetworkTier>(std::clamp(from.tier(), 0, static_cast<int>(NetworkTier::kEbpf)));
+  DYNAMIX_NETWORK_FIELDS(DYNAMIX_GET)
 }
-
-void Put(const HostReport& from, v1::HostMeasurement& to) {
-  DYNAMIX_PUT(cpu_use);
-  DYNAMIX_PUT(cpu_throttled);
-  DYNAMIX_PUT(cpu_pressure);
-  DYNAMIX_PUT(memory_used_bytes);
-  DYNAMIX_PUT(memory_limit_bytes);
-}
-
-void Get(const v1::HostMeasurement& from, HostReport& to) {
-  DYNAMIX_GET(cpu_use);
-  DYNAMIX_GET(cpu_throttled);
-  DYNAMIX_GET(cpu_pressure);
-  DYNAMIX_GET(memory_used_bytes);
-  DYNAMIX_GET(memory_limit_bytes);
-}
-
-void Put(const TrainingReport& from, v1::TrainingMeasurement& to) {
-  DYNAMIX_PUT(loss);
-  DYNAMIX_PUT(accuracy);
-  DYNAMIX_PUT(accuracy_spread);
-  DYNAMIX_PUT(gradient_norm);
-  DYNAMIX_PUT(gradient_norm_spread);
-  DYNAMIX_PUT(noise_scale);
-  DYNAMIX_PUT(learning_rate);
-  DYNAMIX_PUT(progress);
-}
-
+void Get(const v1::HostMeasurement& from, HostReport& to) { DYNAMIX_HOST_FIELDS(DYNAMIX_GET) }
 void Get(const v1::TrainingMeasurement& from, TrainingReport& to) {
-  DYNAMIX_GET(loss);
-  DYNAMIX_GET(accuracy);
-  DYNAMIX_GET(accuracy_spread);
-  DYNAMIX_GET(gradient_norm);
-  DYNAMIX_GET(gradient_norm_spread);
-  DYNAMIX_GET(noise_scale);
-  DYNAMIX_GET(learning_rate);
-  DYNAMIX_GET(progress);
+  DYNAMIX_TRAINING_FIELDS(DYNAMIX_GET)
 }
-
-void PutTimes(const Report& from, v1::ReportRequest& to) {
-  to.set_iterations(from.iterations);
-  DYNAMIX_PUT(iteration_ms);
-  DYNAMIX_PUT(compute_ms);
-  DYNAMIX_PUT(wait_ms);
-  DYNAMIX_PUT(communication_ms);
-}
-
-void GetTimes(const v1::ReportRequest& from, Report& to) {
+void Get(const v1::ReportRequest& from, Report& to) {
   to.iterations = from.iterations();
-  DYNAMIX_GET(iteration_ms);
-  DYNAMIX_GET(compute_ms);
-  DYNAMIX_GET(wait_ms);
-  DYNAMIX_GET(communication_ms);
+  DYNAMIX_TIME_FIELDS(DYNAMIX_GET)
+  Get(from.network(), to.network);
+  Get(from.host(), to.host);
+  Get(from.training(), to.training);
 }
 
 #undef DYNAMIX_PUT
@@ -199,10 +160,7 @@ void Write(const ReportMessage& message, v1::ReportRequest& to) {
   to.mutable_bounds()->set_dead_band(entry.bounds.dead_band);
   to.set_start_batch(entry.start_batch);
   to.set_batch(entry.batch);
-  PutTimes(*entry.report, to);
-  Put(entry.report->network, *to.mutable_network());
-  Put(entry.report->host, *to.mutable_host());
-  Put(entry.report->training, *to.mutable_training());
+  Put(*entry.report, to);
 }
 
 Result<ReportMessage> Read(const v1::ReportRequest& from) {
@@ -230,10 +188,7 @@ Result<ReportMessage> Read(const v1::ReportRequest& from) {
   report.rank = message.worker.rank;
   report.window = message.window;
   report.local_batch = entry.batch;
-  GetTimes(from, report);
-  Get(from.network(), report.network);
-  Get(from.host(), report.host);
-  Get(from.training(), report.training);
+  Get(from, report);
   return message;
 }
 
