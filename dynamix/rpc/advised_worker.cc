@@ -1,6 +1,9 @@
 #include "dynamix/rpc/advised_worker.h"
 
+#include <string_view>
+
 #include "dynamix/core/input_error.h"
+#include "dynamix/core/report_fields.h"
 
 namespace dynamix {
 namespace {
@@ -11,6 +14,30 @@ const AdvisedWorkerOptions& Validated(const AdvisedWorkerOptions& options) {
   RequireInRange("window_iterations", options.window_iterations, 1, 1000000);
   return options;
 }
+
+// Position in VisitIteration; -1: not a field of an iteration.
+constexpr int IterationIndex(std::string_view name) {
+  int index = -1, next = 0;
+  VisitIteration([&](const char* own) {
+    if (own == name) index = next;
+    ++next;
+  });
+  return index;
+}
+
+constexpr bool ReportsEveryIterationField() {
+  int count = 0;
+  bool found = true;
+  const Report report{};
+  VisitMeasurements(report, [&](const ReportField& field, const auto&) {
+    if (field.over == Over::kWindow) return;
+    found = found && IterationIndex(field.name) >= 0;
+    ++count;
+  });
+  return found && count == kIterationFields;
+}
+static_assert(ReportsEveryIterationField(),
+              "what report_fields.h takes from iterations is what VisitIteration lists");
 
 }  // namespace
 
@@ -25,13 +52,8 @@ AdvisedWorker::AdvisedWorker(const AdvisedWorkerOptions& options)
 
 int AdvisedWorker::EndIteration(const IterationStats& stats) {
   ++window_.iterations;
-  window_.iteration_ms.Add(stats.iteration_ms);
-  window_.compute_ms.Add(stats.compute_ms);
-  window_.wait_ms.Add(stats.wait_ms);
-  window_.communication_ms.Add(stats.communication_ms);
-  window_.loss.Add(stats.loss);
-  window_.accuracy.Add(stats.accuracy);
-  window_.gradient_norm.Add(stats.gradient_norm);
+  auto mean = window_.means.begin();
+  VisitIteration([&](const char*, double value) { (mean++)->Add(value); }, stats);
   if (window_.iterations == options_.window_iterations) {
     Submit(stats);
     window_ = {};
@@ -51,16 +73,16 @@ void AdvisedWorker::Submit(const IterationStats& last) {
   report.window = windows_;
   report.iterations = window_.iterations;
   report.local_batch = batch_;
-  report.iteration_ms = window_.iteration_ms.value();
-  report.compute_ms = window_.compute_ms.value();
-  report.wait_ms = window_.wait_ms.value();
-  report.communication_ms = window_.communication_ms.value();
-  report.training.loss = window_.loss.value();
-  report.training.accuracy = window_.accuracy.value();
-  report.training.gradient_norm = window_.gradient_norm.value();
-  report.training.noise_scale = last.noise_scale;
-  report.training.learning_rate = last.learning_rate;
-  report.training.progress = last.progress;
+  std::array<double, kIterationFields> lasts;
+  VisitIteration([next = lasts.begin()](const char*, double value) mutable { *next++ = value; },
+                 last);
+  VisitMeasurements(report, [&](const ReportField& field, auto& value) {
+    if constexpr (std::is_same_v<decltype(value), double&>) {
+      if (field.over == Over::kWindow) return;
+      const int index = IterationIndex(field.name);
+      value = field.over == Over::kMean ? window_.means[index].value() : lasts[index];
+    }
+  });
   (void)advisor_.Submit(windows_++, entry);  // never fails
 }
 

@@ -9,6 +9,7 @@
 // after that.
 #pragma once
 
+#include <array>
 #include <memory>
 
 #include "dynamix/core/report.h"
@@ -29,6 +30,29 @@ struct IterationStats {
   double learning_rate = kMissing;
   double progress = kMissing;  // samples seen over samples planned
 };
+
+// Calls visit(name, members...) for every field of an iteration: of an IterationStats, a
+// dynamix_iteration (dynamix.h) or both, whose members have the same names. They are the fields of
+// core/report_fields.h that an iteration has.
+template <typename Visit, typename... Iterations>
+constexpr void VisitIteration(Visit&& visit, Iterations&... of) {
+  visit("iteration_ms", of.iteration_ms...);
+  visit("compute_ms", of.compute_ms...);
+  visit("wait_ms", of.wait_ms...);
+  visit("communication_ms", of.communication_ms...);
+  visit("loss", of.loss...);
+  visit("accuracy", of.accuracy...);
+  visit("gradient_norm", of.gradient_norm...);
+  visit("noise_scale", of.noise_scale...);
+  visit("learning_rate", of.learning_rate...);
+  visit("progress", of.progress...);
+}
+inline constexpr int kIterationFields = [] {
+  int count = 0;
+  VisitIteration([&](const char*) { ++count; });
+  return count;
+}();
+static_assert(sizeof(IterationStats) == kIterationFields * sizeof(double), "list every field");
 
 struct AdvisedWorkerOptions {
   RemoteAdvisorOptions advisor;
@@ -56,7 +80,7 @@ class AdvisedWorker {
   };
   struct Window {
     int iterations = 0;
-    Mean iteration_ms, compute_ms, wait_ms, communication_ms, loss, accuracy, gradient_norm;
+    std::array<Mean, kIterationFields> means;  // in the order of VisitIteration
   };
 
   void Submit(const IterationStats& last);

@@ -26,6 +26,10 @@ T Complete(const T* given, void (*init)(T*)) {
   return whole;
 }
 
+static_assert(sizeof(dynamix_iteration) ==
+                  sizeof(std::size_t) + dynamix::kIterationFields * sizeof(double),
+              "dynamix_iteration has the fields of an iteration and no others");
+
 std::string Text(const char* text) { return text == nullptr ? "" : text; }
 
 dynamix::AdvisedWorkerOptions Translate(const dynamix_options& from) {
@@ -74,11 +78,8 @@ void dynamix_options_init(dynamix_options* options) {
 
 void dynamix_iteration_init(dynamix_iteration* iteration) {
   iteration->struct_size = sizeof *iteration;
-  for (double* field : {&iteration->iteration_ms, &iteration->compute_ms, &iteration->wait_ms,
-                        &iteration->communication_ms, &iteration->loss, &iteration->accuracy,
-                        &iteration->gradient_norm, &iteration->noise_scale,
-                        &iteration->learning_rate, &iteration->progress})
-    *field = dynamix::kMissing;
+  dynamix::VisitIteration([](const char*, double& value) { value = dynamix::kMissing; },
+                          *iteration);
 }
 
 dynamix_worker* dynamix_worker_start(const dynamix_options* options, char* error,
@@ -99,16 +100,9 @@ int dynamix_worker_batch(const dynamix_worker* worker) { return worker->worker.b
 int dynamix_worker_end_iteration(dynamix_worker* worker, const dynamix_iteration* iteration) {
   const dynamix_iteration whole = Complete(iteration, dynamix_iteration_init);
   try {
-    return worker->worker.EndIteration({.iteration_ms = whole.iteration_ms,
-                                        .compute_ms = whole.compute_ms,
-                                        .wait_ms = whole.wait_ms,
-                                        .communication_ms = whole.communication_ms,
-                                        .loss = whole.loss,
-                                        .accuracy = whole.accuracy,
-                                        .gradient_norm = whole.gradient_norm,
-                                        .noise_scale = whole.noise_scale,
-                                        .learning_rate = whole.learning_rate,
-                                        .progress = whole.progress});
+    dynamix::IterationStats stats;
+    dynamix::VisitIteration([](const char*, double& to, double from) { to = from; }, stats, whole);
+    return worker->worker.EndIteration(stats);
   } catch (const std::exception&) {
     return worker->worker.batch();  // a bug of ours must not stop their training
   }
