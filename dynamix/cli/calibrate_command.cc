@@ -59,7 +59,7 @@ Trace TraceOf(const RunRecord& run) {
                         .training_loss = round.training.loss,
                         .noise_scale = round.training.noise_scale,
                         .communication_ms = kMissing};
-    for (const WorkerTimes& times : round.workers) {
+    for (const Report& times : round.workers) {
       window.compute_ms.push_back(times.compute_ms);
       if (!IsMissing(times.communication_ms)) window.communication_ms = times.communication_ms;
     }

@@ -48,7 +48,7 @@ std::vector<std::string> Names(const std::vector<RunRecord>& runs) {
 struct TimeSums {
   double compute = 0, wait = 0, communication = 0, iterations = 0;
 
-  void Add(const WorkerTimes& times) {
+  void Add(const Report& times) {
     if (times.iterations == 0 || IsMissing(times.compute_ms)) return;
     compute += times.iterations * times.compute_ms;
     wait += times.iterations * times.wait_ms;
@@ -61,7 +61,7 @@ struct TimeSums {
 TimeSums AllTimes(const RunRecord& run) {
   TimeSums sums;
   for (const RecordedRound& round : run.rounds)
-    for (const WorkerTimes& times : round.workers) sums.Add(times);
+    for (const Report& times : round.workers) sums.Add(times);
   return sums;
 }
 

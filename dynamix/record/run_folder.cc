@@ -3,51 +3,13 @@
 #include <stdexcept>
 
 #include "dynamix/core/reward.h"
+#include "dynamix/record/report_json.h"
 
 namespace dynamix {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-// JSON has no NaN: what was not measured is null.
-json Number(double value) { return IsMissing(value) ? json() : json(value); }
-
-json ReportJson(const Report& report) {
-  const NetworkReport& network = report.network;
-  const HostReport& host = report.host;
-  const TrainingReport& training = report.training;
-  return {{"rank", report.rank},
-          {"iterations", report.iterations},
-          {"local_batch", report.local_batch},
-          {"iteration_ms", Number(report.iteration_ms)},
-          {"compute_ms", Number(report.compute_ms)},
-          {"wait_ms", Number(report.wait_ms)},
-          {"communication_ms", Number(report.communication_ms)},
-          {"network",
-           {{"tier", static_cast<int>(network.tier)},
-            {"bytes_sent", Number(network.bytes_sent)},
-            {"bytes_received", Number(network.bytes_received)},
-            {"retransmission_ratio", Number(network.retransmission_ratio)},
-            {"smoothed_rtt_us", Number(network.smoothed_rtt_us)},
-            {"minimum_rtt_us", Number(network.minimum_rtt_us)},
-            {"delivery_mbps", Number(network.delivery_mbps)}}},
-          {"host",
-           {{"cpu_use", Number(host.cpu_use)},
-            {"cpu_throttled", Number(host.cpu_throttled)},
-            {"cpu_pressure", Number(host.cpu_pressure)},
-            {"memory_used_bytes", Number(host.memory_used_bytes)},
-            {"memory_limit_bytes", Number(host.memory_limit_bytes)}}},
-          {"training",
-           {{"loss", Number(training.loss)},
-            {"accuracy", Number(training.accuracy)},
-            {"accuracy_spread", Number(training.accuracy_spread)},
-            {"gradient_norm", Number(training.gradient_norm)},
-            {"gradient_norm_spread", Number(training.gradient_norm_spread)},
-            {"noise_scale", Number(training.noise_scale)},
-            {"learning_rate", Number(training.learning_rate)},
-            {"progress", Number(training.progress)}}}};
-}
 
 // Those that were used: of the decision before this round.
 json RewardJson(const Decision& decision) {

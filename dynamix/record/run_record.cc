@@ -1,10 +1,12 @@
 #include "dynamix/record/run_record.h"
 
+#include <algorithm>
 #include <fstream>
 #include <limits>
 #include <numeric>
 
 #include "dynamix/core/input_error.h"
+#include "dynamix/record/report_json.h"
 
 namespace dynamix {
 namespace {
@@ -27,31 +29,6 @@ std::vector<float> Floats(const json& line, const char* key) {
   return values;
 }
 
-WorkerTimes ParseTimes(const json& report) {
-  if (report.is_null()) return {};
-  return {.iterations = report.at("iterations").get<int>(),
-          .iteration_ms = Number(report, "iteration_ms"),
-          .compute_ms = Number(report, "compute_ms"),
-          .wait_ms = Number(report, "wait_ms"),
-          .communication_ms = Number(report, "communication_ms")};
-}
-
-TrainingReport ParseTraining(const json& reports) {
-  TrainingReport training;
-  for (const json& report : reports) {
-    if (report.is_null()) continue;
-    const json& own = report.at("training");
-    training.loss = Number(own, "loss");
-    training.accuracy = Number(own, "accuracy");
-    training.gradient_norm = Number(own, "gradient_norm");
-    training.noise_scale = Number(own, "noise_scale");
-    training.learning_rate = Number(own, "learning_rate");
-    training.progress = Number(own, "progress");
-    break;
-  }
-  return training;
-}
-
 std::ifstream Open(const fs::path& path) {
   std::ifstream file(path);
   if (!file) throw InputError("no " + path.string() + ": not the folder of a run");
@@ -72,8 +49,12 @@ RecordedRound ParseRound(const json& line) {
   round.loss = Number(line, "loss");
   round.batches = line.at("batches").get<std::vector<int>>();
   round.sizes = line.at("sizes").get<std::vector<int>>();
-  for (const json& report : line.at("reports")) round.workers.push_back(ParseTimes(report));
-  round.training = ParseTraining(line.at("reports"));
+  const auto index = line.at("round").get<std::int64_t>();
+  for (const json& report : line.at("reports"))
+    round.workers.push_back(report.is_null() ? Report{} : ReadReportJson(report, index));
+  const auto heard = std::find_if(round.workers.begin(), round.workers.end(),
+                                  [](const Report& report) { return report.iterations > 0; });
+  if (heard != round.workers.end()) round.training = heard->training;
   round.team_state = Floats(line, "team_state");
   round.local_states = Floats(line, "local_states");
   if (line.contains("team_action"))

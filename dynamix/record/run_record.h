@@ -13,20 +13,13 @@
 
 namespace dynamix {
 
-// What one worker measured of a window; missing when its report was late or it was away.
-struct WorkerTimes {
-  int iterations = 0;
-  double iteration_ms = kMissing, compute_ms = kMissing;
-  double wait_ms = kMissing, communication_ms = kMissing;
-};
-
 // One line of rounds.jsonl.
 struct RecordedRound {
-  double seconds = 0, window_seconds = 0;  // end of the window on the job's clock, its length
-  double accuracy = kMissing;              // held-out
-  double loss = kMissing;                  // held-out
-  std::vector<int> batches, sizes;         // in the window (0: away), decided for the next
-  std::vector<WorkerTimes> workers;
+  double seconds = 0, window_seconds = 0;       // end of the window on the job's clock, its length
+  double accuracy = kMissing;                   // held-out
+  double loss = kMissing;                       // held-out
+  std::vector<int> batches, sizes;              // in the window (0: away), decided for the next
+  std::vector<Report> workers;                  // of 0 iterations: it was late, or away
   TrainingReport training;                      // of the first worker that reported
   std::vector<float> team_state, local_states;  // NaN: missing
   std::optional<Actions> actions;               // nothing when the policy named sizes
