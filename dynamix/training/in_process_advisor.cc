@@ -9,45 +9,19 @@
 #include "dynamix/core/input_error.h"
 
 namespace dynamix {
-namespace {
-
-// Calls visit for every number of an entry, in one order for packing and unpacking.
-template <typename Entry, typename Visit>
-void VisitEntry(Entry& entry, Visit&& visit) {
-  visit(entry.bounds.min), visit(entry.bounds.max), visit(entry.bounds.granularity);
-  visit(entry.bounds.dead_band), visit(entry.start_batch), visit(entry.batch);
-  auto& report = *entry.report;
-  visit(report.rank), visit(report.window), visit(report.iterations), visit(report.local_batch);
-  visit(report.iteration_ms), visit(report.compute_ms), visit(report.wait_ms);
-  visit(report.communication_ms);
-  auto& network = report.network;
-  visit(network.tier), visit(network.bytes_sent), visit(network.bytes_received);
-  visit(network.retransmission_ratio), visit(network.smoothed_rtt_us);
-  visit(network.minimum_rtt_us), visit(network.delivery_mbps);
-  auto& host = report.host;
-  visit(host.cpu_use), visit(host.cpu_throttled), visit(host.cpu_pressure);
-  visit(host.memory_used_bytes), visit(host.memory_limit_bytes);
-  auto& training = report.training;
-  visit(training.loss), visit(training.accuracy), visit(training.accuracy_spread);
-  visit(training.gradient_norm), visit(training.gradient_norm_spread);
-  visit(training.noise_scale), visit(training.learning_rate), visit(training.progress);
-}
-
-}  // namespace
-
 std::vector<double> PackEntry(const RoundEntry& entry) {
   DYNAMIX_CHECK(entry.report.has_value(), "an entry with its report");
-  std::vector<double> packed = {entry.active ? 1.0 : 0.0};
-  VisitEntry(entry, [&](const auto& value) { packed.push_back(static_cast<double>(value)); });
-  packed.resize(kPackedEntry, 0.0);
+  std::vector<double> packed;
+  VisitEntry(entry, [&](const ReportField&, const auto& value) {
+    packed.push_back(static_cast<double>(value));
+  });
   return packed;
 }
 
 RoundEntry UnpackEntry(const double* packed) {
   RoundEntry entry;
-  entry.active = *packed++ != 0;
   entry.report.emplace();
-  VisitEntry(entry, [&](auto& value) {
+  VisitEntry(entry, [&](const ReportField&, auto& value) {
     value = static_cast<std::remove_reference_t<decltype(value)>>(*packed++);
   });
   return entry;
@@ -101,18 +75,25 @@ Status InProcessAdvisor::Submit(std::int64_t index, const RoundEntry& entry) {
 Answer InProcessAdvisor::Poll() { return {.ready = true, .batch = batch_}; }
 
 std::string InProcessAdvisor::Save() const {
-  std::string bytes(history_.size() * sizeof(double), '\0');
-  std::memcpy(bytes.data(), history_.data(), bytes.size());
-  return bytes;
+  if (history_.empty()) return "";
+  std::vector<double> numbers = {kPackedEntry};
+  numbers.insert(numbers.end(), history_.begin(), history_.end());
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(double)};
 }
 
 Status InProcessAdvisor::Restore(const std::string& state) {
   const std::size_t stride = 1 + kPackedEntry * static_cast<std::size_t>(group_.size());
-  if (state.size() % (stride * sizeof(double)) != 0)
+  history_.assign(state.size() / sizeof(double), 0.0);
+  std::memcpy(history_.data(), state.data(), history_.size() * sizeof(double));
+  if (!history_.empty()) {
+    if (history_.front() != kPackedEntry)
+      throw InputError(
+          "the advisor's state in the checkpoint is of a version whose reports have other fields");
+    history_.erase(history_.begin());
+  }
+  if (history_.size() % stride != 0)
     throw InputError(
         "the advisor's state in the checkpoint is of a job with another number of ranks");
-  history_.assign(state.size() / sizeof(double), 0.0);
-  std::memcpy(history_.data(), state.data(), state.size());
   // -1: nothing was decided yet.
   std::vector<double> sizes(group_.size(), -1.0);
   for (std::size_t at = 0; group_.rank() == 0 && at < history_.size(); at += stride) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dynamix/core/advisor.h"
+#include "dynamix/core/report_fields.h"
 #include "dynamix/job/optimizer_options.h"
 #include "dynamix/training/worker_group.h"
 
@@ -44,7 +45,7 @@ class InProcessAdvisor : public Advisor {
 };
 
 // One worker's part of a round as numbers, for the gathering of reports. Exact both ways.
-inline constexpr int kPackedEntry = 36;
+inline constexpr int kPackedEntry = kEntryFields;
 std::vector<double> PackEntry(const RoundEntry& entry);
 RoundEntry UnpackEntry(const double* packed);
 

@@ -329,29 +329,6 @@ TEST(WorkerOptionsTest, AreValidatedAtTheDoor) {
   EXPECT_THROW((void)Worker::Start(alone, TrainableOf(classifier), options), InputError);
 }
 
-TEST(InProcessAdvisorTest, PackingIsExact) {
-  RoundEntry entry;
-  entry.bounds = {.min = 3, .max = 77, .granularity = 2, .dead_band = 0.125};
-  entry.start_batch = 6;
-  entry.batch = 8;
-  Report& report = entry.report.emplace();
-  report.rank = 3;
-  report.window = 12;
-  report.iteration_ms = 1.0 / 3;
-  report.network.tier = NetworkTier::kInetDiag;
-  report.training.progress = 0.75;
-  const std::vector<double> packed = PackEntry(entry);
-  ASSERT_EQ(packed.size(), static_cast<std::size_t>(kPackedEntry));
-  const RoundEntry back = UnpackEntry(packed.data());
-  EXPECT_EQ(back.bounds.dead_band, 0.125);
-  EXPECT_EQ(back.batch, 8);
-  EXPECT_EQ(back.report->window, 12);
-  EXPECT_EQ(back.report->iteration_ms, 1.0 / 3);
-  EXPECT_EQ(back.report->network.tier, NetworkTier::kInetDiag);
-  EXPECT_EQ(back.report->training.progress, 0.75);
-  EXPECT_TRUE(IsMissing(back.report->training.loss));
-}
-
 TEST(WorkerGroupTest, NcclIsRefusedWithTheReason) {
   try {
     (void)WorkerGroup::Connect({.backend = "nccl"}, {});
