@@ -108,6 +108,18 @@ def check_metrics_documented(root):
             fail("docs/metrics.md", 0, f"misses the line starting  {line}")
 
 
+def check_fields_documented(root):
+    """docs/metrics.md names every measurement of a report."""
+    source = (root / "dynamix/core/report_fields.h").read_text()
+    names = re.findall(r"^ +FIELD\((\w+),", source, re.M)
+    if len(names) < 20:
+        fail("dynamix/core/report_fields.h", 0, f"found only {len(names)} fields: has the list moved?")
+    documented = (root / "docs/metrics.md").read_text()
+    for name in names:
+        if not re.search(rf"^\| .*`(\w+\.)?{name}`", documented, re.M):
+            fail("docs/metrics.md", 0, f"does not name the report's field {name}")
+
+
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     for folder in sorted((root / "dynamix").iterdir()):
@@ -115,6 +127,7 @@ def main():
             check_room(folder.name, folder, root)
     check_tests_registered(root)
     check_metrics_documented(root)
+    check_fields_documented(root)
     for line in failures:
         print(line)
     return 1 if failures else 0
