@@ -10,5 +10,5 @@ if(MPI_C_FOUND)
   add_test(NAME example.mpi_training
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/mpi_training_test.py
                    $<TARGET_FILE:dynamix> $<TARGET_FILE:mpi_training> ${PROJECT_SOURCE_DIR})
-  set_tests_properties(example.mpi_training PROPERTIES TIMEOUT 180 SKIP_RETURN_CODE 77)
+  set_tests_properties(example.mpi_training PROPERTIES TIMEOUT 180 LABELS job SKIP_RETURN_CODE 77)
 endif()

@@ -73,6 +73,7 @@ nlohmann::json Describe(const std::string& path) {
                                 {"sha256", ChecksumOf(bytes)},
                                 {"feature_hash", FormatHash(FeatureHash())},
                                 {"actions", Format(model.actions)},
+                                {"objective", Format(model.objective)},
                                 {"team_actions", team},
                                 {"local_actions", local},
                                 {"training", model.training}};
@@ -120,6 +121,7 @@ void Show(const ShowFlags& flags) {
   std::printf("actions         %s: %s\n", text("actions").c_str(),
               (Join(description["team_actions"]) + "; local " + Join(description["local_actions"]))
                   .c_str());
+  std::printf("objective       %s\n", text("objective").c_str());
   for (const char* head : {"local", "team"})
     if (description.contains(head)) PrintHead(head, description[head]);
   std::printf("training\n");

@@ -4,6 +4,8 @@ add_executable(dynamix_train
   virtual_suite.cc)
 target_link_libraries(dynamix_train PRIVATE dynamix_cli dynamix::monitor dynamix::testbed
                       dynamix::training)
+target_compile_options(dynamix_train PRIVATE -O1)
+target_precompile_headers(dynamix_train REUSE_FROM dynamix_cli)
 set_target_properties(dynamix_train PROPERTIES OUTPUT_NAME dynamix-train
                       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 add_dependencies(dynamix dynamix_train)  # who builds dynamix wants all its commands
@@ -31,5 +33,5 @@ if(DYNAMIX_BUILD_TESTS)
   add_test(NAME testbed_command
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/testbed_command_test.py
                    $<TARGET_FILE:dynamix> /usr/share/datasets/fashion-mnist)
-  set_tests_properties(compare_command train_command testbed_command example.own_training_two_ranks PROPERTIES TIMEOUT 300)
+  set_tests_properties(compare_command train_command testbed_command example.own_training_two_ranks PROPERTIES TIMEOUT 300 LABELS job)
 endif()
