@@ -7,16 +7,11 @@
 namespace dynamix {
 namespace {
 
+// Weight of the newest round in a smoothed value.
 constexpr double kSmoothing = 0.3;
 constexpr int kMostDoublings = 6;
 // Rise of the loss above its best, up to which batches can be good ones.
 constexpr double kHealthyRise = 0.1;
-
-// Weight of the newest round in a smoothed value.
-double Smooth(double old, double fresh) {
-  if (IsMissing(fresh)) return old;
-  return IsMissing(old) ? fresh : old + kSmoothing * (fresh - old);
-}
 
 }  // namespace
 
@@ -31,7 +26,7 @@ void GuardOptions::Validate() const {
 Guard::State Guard::Observe(const Round& round) {
   if (!options_.on) return State::kAdvises;
   loss_.Add(MeanLoss(round));
-  noise_scale_ = Smooth(noise_scale_, MeanNoiseScale(round));
+  noise_scale_ = Smooth(noise_scale_, MeanNoiseScale(round), kSmoothing);
   if (IsMissing(best_loss_) || loss_.value() < best_loss_) best_loss_ = loss_.value();
   if (good_.size() != round.entries.size()) good_ = Batches(round);
   Measure(round);

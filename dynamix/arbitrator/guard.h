@@ -43,10 +43,8 @@ class Guard {
 
   const std::vector<int>& good_batches() const { return good_; }
   int fallbacks() const { return fallbacks_; }
-  // Useful samples per second of the last round, and before advice at the same noise scale; missing
-  // when not measured.
+  // Useful samples per second of the last round; missing when not measured.
   double rate() const { return rates_.empty() ? kMissing : RateOf(rates_.back()); }
-  double rate_before() const { return RateOf(before_); }
   // A new policy starts with a clean record, from the rate before that is known.
   void Reset();
 

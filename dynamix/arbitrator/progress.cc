@@ -18,24 +18,6 @@ constexpr double kMovements = 6;
 // Windows of one unit of time when the length of the run is unknown.
 constexpr double kWindowsPerUnit = 2;
 
-double Smooth(double old, double fresh, double weight) {
-  return IsMissing(old) ? fresh : old + weight * (fresh - old);
-}
-
-template <typename Value>
-double MeanOver(const Round& round, Value value) {
-  double sum = 0;
-  int count = 0;
-  for (const RoundEntry& entry : round.entries) {
-    if (!entry.active || !entry.report) continue;
-    const double x = value(*entry.report);
-    if (IsMissing(x)) continue;
-    sum += x;
-    ++count;
-  }
-  return count > 0 ? sum / count : kMissing;
-}
-
 }  // namespace
 
 double Throughput(const Round& round) {
@@ -57,7 +39,7 @@ double UsefulRate(double throughput, double global_batch, double noise_scale) {
 double Capacity(const Round& round) {
   double sum = 0;
   for (const RoundEntry& entry : round.entries) {
-    if (!entry.active || !entry.report || !(entry.report->compute_ms > 0)) continue;
+    if (!entry.Reported() || !(entry.report->compute_ms > 0)) continue;
     sum += entry.batch / (1e-3 * entry.report->compute_ms);
   }
   return sum > 0 && std::isfinite(sum) ? sum : kMissing;

@@ -80,7 +80,6 @@ class ProgressClock {
   // Seconds of progress in this round's window; missing before the second loss.
   double Advance(const Round& round);
   double loss() const { return loss_.value(); }  // smoothed; missing before the first
-  bool has_curve() const { return !curve_.empty(); }
   // Seconds that count as one unit of time for discounts.
   double TimeScale() const;
 

@@ -157,7 +157,7 @@ ActionMask TeamMask(const Round& round, const ActionOptions& options) {
 }
 
 ActionMask LocalMask(const RoundEntry& entry, const ActionOptions& options) {
-  if (!options.local || !entry.active || !entry.report) return MaskFor(false, false);
+  if (!options.local || !entry.Reported()) return MaskFor(false, false);
   return MaskFor(entry.batch > entry.bounds.lowest(), entry.batch < entry.bounds.highest());
 }
 

@@ -38,33 +38,11 @@ double Share(double part, double whole) {
   return Positive(whole) && part >= 0 ? part / whole : kMissing;
 }
 
-double Smooth(double old, double fresh, double weight) {
-  if (IsMissing(fresh)) return old;
-  return IsMissing(old) ? fresh : old + weight * (fresh - old);
-}
-
 double AgeFeature(int age) { return age / (age + 4.0); }
 
 float Clip(double value, const Feature& feature) {
   if (IsMissing(value)) return std::numeric_limits<float>::quiet_NaN();
   return static_cast<float>(std::clamp(value, feature.low, feature.high));
-}
-
-bool Reported(const RoundEntry& entry) { return entry.active && entry.report.has_value(); }
-
-// Mean of `value` over the workers that reported it; missing when none did.
-template <typename Value>
-double MeanOver(const Round& round, Value value) {
-  double sum = 0;
-  int count = 0;
-  for (const RoundEntry& entry : round.entries) {
-    if (!Reported(entry)) continue;
-    const double x = value(*entry.report);
-    if (IsMissing(x)) continue;
-    sum += x;
-    ++count;
-  }
-  return count > 0 ? sum / count : kMissing;
 }
 
 double MeanBatch(const Round& round) {
@@ -79,14 +57,24 @@ double MeanStart(const Round& round) {
   return active > 0 ? sum / active : 0;
 }
 
+double MeanComputeMs(const Round& round) {
+  return MeanOver(round, [](const Report& r) { return r.compute_ms; });
+}
+
+double MeanIterationMs(const Round& round) {
+  return MeanOver(round, [](const Report& r) { return r.iteration_ms; });
+}
+
 // What every worker's features are compared with.
 struct Peers {
+  explicit Peers(const Round& round)
+      : compute_ms(MeanComputeMs(round)),
+        delivery_mbps(MeanOver(round, [](const Report& r) { return r.network.delivery_mbps; })) {}
   double compute_ms, delivery_mbps;
 };
 
-using LocalRow = std::array<double, kLocalFeatureCount>;
-
-void EncodeMeasured(const Report& report, const Peers& peers, LocalRow& row) {
+// The part of a local row that a report says.
+void EncodeReport(const Report& report, const Peers& peers, std::span<double> row) {
   const NetworkReport& network = report.network;
   const HostReport& host = report.host;
   row[kComputeRatio] = Log2Ratio(report.compute_ms, peers.compute_ms);
@@ -102,6 +90,17 @@ void EncodeMeasured(const Report& report, const Peers& peers, LocalRow& row) {
   row[kMemoryHeadroom] = 1 - Share(host.memory_used_bytes, host.memory_limit_bytes);
 }
 
+// The part of the global row that a job is configured with.
+void EncodeSettings(const Round& round, std::span<double> row) {
+  row[kRuleLinear] = round.rule == LearningRateRule::kLinear;
+  row[kRuleSqrt] = round.rule == LearningRateRule::kSqrt;
+  row[kRuleAdaScale] = round.rule == LearningRateRule::kAdaScale;
+  row[kScheduleCosine] = round.schedule == Schedule::kCosine;
+  row[kScheduleStep] = round.schedule == Schedule::kStep;
+  row[kAdaptive] = round.adaptive;
+}
+
+// Mean, largest and spread over the active workers of every local feature that is pooled.
 std::vector<float> PooledColumns(const Round& round, const std::vector<float>& local) {
   std::vector<float> columns;
   const int width = LocalWidth();
@@ -129,14 +128,14 @@ std::vector<float> PooledColumns(const Round& round, const std::vector<float>& l
   return columns;
 }
 
-double Heterogeneity(const Round& round, double mean_compute_ms) {
+double Heterogeneity(const Round& round) {
   double slowest = kMissing;
   for (const RoundEntry& entry : round.entries) {
-    if (!Reported(entry) || IsMissing(entry.report->compute_ms)) continue;
+    if (!entry.Reported() || IsMissing(entry.report->compute_ms)) continue;
     slowest =
         IsMissing(slowest) ? entry.report->compute_ms : std::max(slowest, entry.report->compute_ms);
   }
-  return Log2Ratio(slowest, mean_compute_ms);
+  return Log2Ratio(slowest, MeanComputeMs(round));
 }
 
 double TierFeature(const Round& round) {
@@ -155,72 +154,78 @@ void Encoder::Reset() {
 States Encoder::Encode(const Round& round) {
   DYNAMIX_CHECK(workers_.size() <= round.entries.size(), "workers keep their slots");
   Remember(round);
-
+  const std::vector<float> global = GlobalRow(round);
   States states;
   states.workers = static_cast<int>(round.entries.size());
   states.shares = Shares(round);
+  states.local = LocalRows(round, states.shares, global);
+  states.team = global;
+  const std::vector<float> pooled = PooledColumns(round, states.local);
+  states.team.insert(states.team.end(), pooled.begin(), pooled.end());
+  return states;
+}
 
-  const double global_batch = round.GlobalBatch();
-  const Peers peers{MeanOver(round, [](const Report& r) { return r.compute_ms; }),
-                    MeanOver(round, [](const Report& r) { return r.network.delivery_mbps; })};
-  const auto mean_training = [&round](double TrainingReport::*field) {
+std::vector<float> Encoder::GlobalRow(const Round& round) const {
+  std::array<double, kGlobalFeatureCount> row;
+  row.fill(kMissing);
+  EncodeSettings(round, row);
+  EncodeTraining(round, row);
+  EncodeTeam(round, row);
+  std::vector<float> clipped(kGlobalFeatureCount);
+  for (int f = 0; f < kGlobalFeatureCount; ++f) clipped[f] = Clip(row[f], GlobalFeatures()[f]);
+  return clipped;
+}
+
+void Encoder::EncodeTraining(const Round& round, std::span<double> row) const {
+  const auto mean = [&round](double TrainingReport::*field) {
     return MeanOver(round, [field](const Report& r) { return r.training.*field; });
   };
+  const double global_batch = round.GlobalBatch();
+  if (global_batch > 0) row[kNoiseToBatch] = job_.log_noise - std::log2(global_batch);
+  row[kAccuracy] = mean(&TrainingReport::accuracy);
+  row[kAccuracyGain] = job_.accuracy_gain;
+  row[kAccuracySpread] = mean(&TrainingReport::accuracy_spread);
+  row[kLossSlope] = job_.loss_slope;
+  if (Positive(job_.promised)) row[kStepEfficiency] = std::asinh(job_.loss_fall / job_.promised);
+  row[kGradientVariability] =
+      Share(mean(&TrainingReport::gradient_norm_spread), mean(&TrainingReport::gradient_norm));
+  row[kLearningRate] = Log2Ratio(mean(&TrainingReport::learning_rate), round.base_learning_rate);
+  row[kProgress] = mean(&TrainingReport::progress);
+  row[kTargetGap] = Log2Ratio(1 - job_.accuracy, 1 - round.target_accuracy);
+}
 
-  std::array<double, kGlobalFeatureCount> global;
-  global.fill(kMissing);
-  if (global_batch > 0) global[kNoiseToBatch] = job_.log_noise - std::log2(global_batch);
-  global[kAccuracy] = mean_training(&TrainingReport::accuracy);
-  global[kAccuracyGain] = job_.accuracy_gain;
-  global[kAccuracySpread] = mean_training(&TrainingReport::accuracy_spread);
-  global[kLossSlope] = job_.loss_slope;
-  if (Positive(job_.promised)) global[kStepEfficiency] = std::asinh(job_.loss_fall / job_.promised);
-  global[kGradientVariability] = Share(mean_training(&TrainingReport::gradient_norm_spread),
-                                       mean_training(&TrainingReport::gradient_norm));
-  global[kLearningRate] =
-      Log2Ratio(mean_training(&TrainingReport::learning_rate), round.base_learning_rate);
-  global[kProgress] = mean_training(&TrainingReport::progress);
-  global[kTargetGap] = Log2Ratio(1 - job_.accuracy, 1 - round.target_accuracy);
-  global[kRuleLinear] = round.rule == LearningRateRule::kLinear;
-  global[kRuleSqrt] = round.rule == LearningRateRule::kSqrt;
-  global[kRuleAdaScale] = round.rule == LearningRateRule::kAdaScale;
-  global[kScheduleCosine] = round.schedule == Schedule::kCosine;
-  global[kScheduleStep] = round.schedule == Schedule::kStep;
-  global[kAdaptive] = round.adaptive;
-  global[kHeterogeneity] = Heterogeneity(round, peers.compute_ms);
-  global[kIterationGrowth] =
-      Log2Ratio(MeanOver(round, [](const Report& r) { return r.iteration_ms; }), job_.iteration_ms);
-  global[kFixedToMarginal] = FixedToMarginal(round);
-  global[kMeanGrowth] = Log2Ratio(MeanBatch(round), MeanStart(round));
-  global[kBaseRatio] = Log2Ratio(global_batch, round.base_batch);
-  global[kTeamLastChange] = job_.batch.last_change;
-  global[kTeamChangeAge] = AgeFeature(job_.batch.change_age);
-  global[kNetworkTier] = TierFeature(round);
+void Encoder::EncodeTeam(const Round& round, std::span<double> row) const {
+  row[kHeterogeneity] = Heterogeneity(round);
+  row[kIterationGrowth] = Log2Ratio(MeanIterationMs(round), job_.iteration_ms);
+  row[kFixedToMarginal] = FixedToMarginal(round);
+  row[kMeanGrowth] = Log2Ratio(MeanBatch(round), MeanStart(round));
+  row[kBaseRatio] = Log2Ratio(round.GlobalBatch(), round.base_batch);
+  row[kTeamLastChange] = job_.batch.last_change;
+  row[kTeamChangeAge] = AgeFeature(job_.batch.change_age);
+  row[kNetworkTier] = TierFeature(round);
+}
 
-  std::vector<float> clipped(kGlobalFeatureCount);
-  for (int f = 0; f < kGlobalFeatureCount; ++f) clipped[f] = Clip(global[f], GlobalFeatures()[f]);
-
-  states.local.reserve(round.entries.size() * LocalWidth());
+std::vector<float> Encoder::LocalRows(const Round& round, const std::vector<double>& shares,
+                                      const std::vector<float>& global) const {
+  const Peers peers(round);
+  const double global_batch = round.GlobalBatch();
+  std::vector<float> rows;
+  rows.reserve(round.entries.size() * LocalWidth());
   for (std::size_t i = 0; i < round.entries.size(); ++i) {
     const RoundEntry& entry = round.entries[i];
-    LocalRow row;
+    std::array<double, kLocalFeatureCount> row;
     row.fill(kMissing);
     row[kBatchGrowth] = Log2Ratio(entry.batch, entry.start_batch);
-    row[kShareGap] = Log2Ratio(states.shares[i] * global_batch, entry.batch);
+    row[kShareGap] = Log2Ratio(shares[i] * global_batch, entry.batch);
     row[kAtLowest] = entry.batch <= entry.bounds.lowest();
     row[kAtHighest] = entry.batch >= entry.bounds.highest();
     row[kLastChange] = workers_[i].batch.last_change;
     row[kChangeAge] = AgeFeature(workers_[i].batch.change_age);
-    if (Reported(entry)) EncodeMeasured(*entry.report, peers, row);
-    for (int f = 0; f < kLocalFeatureCount; ++f)
-      states.local.push_back(Clip(row[f], LocalFeatures()[f]));
-    states.local.insert(states.local.end(), clipped.begin(), clipped.end());
+    if (entry.Reported()) EncodeReport(*entry.report, peers, row);
+    for (int f = 0; f < kLocalFeatureCount; ++f) rows.push_back(Clip(row[f], LocalFeatures()[f]));
+    rows.insert(rows.end(), global.begin(), global.end());
   }
-
-  states.team = clipped;
-  const std::vector<float> pooled = PooledColumns(round, states.local);
-  states.team.insert(states.team.end(), pooled.begin(), pooled.end());
-  return states;
+  return rows;
 }
 
 void Encoder::BatchMemory::Remember(double now) {
@@ -238,13 +243,12 @@ void Encoder::Remember(const Round& round) {
   for (std::size_t i = 0; i < round.entries.size(); ++i) {
     const RoundEntry& entry = round.entries[i];
     workers_[i].batch.Remember(entry.batch);
-    if (Reported(entry) && Positive(entry.report->compute_ms))
+    if (entry.Reported() && Positive(entry.report->compute_ms))
       RememberSpeed(*entry.report, workers_[i]);
   }
   job_.batch.Remember(MeanBatch(round));
   if (job_.batch.change_age == 0) job_.elasticity.Forget();
-  if (IsMissing(job_.iteration_ms))
-    job_.iteration_ms = MeanOver(round, [](const Report& r) { return r.iteration_ms; });
+  if (IsMissing(job_.iteration_ms)) job_.iteration_ms = MeanIterationMs(round);
   RememberTraining(round);
 }
 

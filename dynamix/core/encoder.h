@@ -7,6 +7,7 @@
 // two. Not thread-safe; one encoder per job.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "dynamix/core/policy.h"
@@ -58,6 +59,15 @@ class Encoder {
     double iteration_ms = kMissing;  // of the first measured window
     Elasticity elasticity;
   };
+
+  // The features every worker shares, clipped: what the job is configured with, how its training
+  // goes, and what its team of workers is like.
+  std::vector<float> GlobalRow(const Round& round) const;
+  void EncodeTraining(const Round& round, std::span<double> row) const;
+  void EncodeTeam(const Round& round, std::span<double> row) const;
+  // For each worker its own features, clipped, then the global row.
+  std::vector<float> LocalRows(const Round& round, const std::vector<double>& shares,
+                               const std::vector<float>& global) const;
 
   void Remember(const Round& round);
   void RememberSpeed(const Report& report, WorkerMemory& worker);

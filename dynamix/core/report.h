@@ -14,6 +14,12 @@ namespace dynamix {
 
 inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 inline bool IsMissing(double value) { return !std::isfinite(value); }
+// An exponential average after one more value, whose weight is `weight`. A missing average starts
+// at that value; a missing value leaves the average as it is.
+inline double Smooth(double average, double fresh, double weight) {
+  if (IsMissing(fresh)) return average;
+  return IsMissing(average) ? fresh : average + weight * (fresh - average);
+}
 
 inline constexpr std::int64_t kLargestWindow = std::int64_t{1} << 53;  // exact as a double
 

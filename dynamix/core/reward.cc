@@ -19,7 +19,7 @@ struct Slowest {
 };
 
 bool Measured(const RoundEntry& entry) {
-  return entry.active && entry.report && !IsMissing(entry.report->compute_ms) &&
+  return entry.Reported() && !IsMissing(entry.report->compute_ms) &&
          entry.report->iteration_ms > 0 && !IsMissing(entry.report->iteration_ms);
 }
 

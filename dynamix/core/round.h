@@ -24,6 +24,8 @@ struct RoundEntry {
   bool active = true;
   // Empty when an active worker was late: it is masked out of measurements, and keeps its batch.
   std::optional<Report> report;
+
+  bool Reported() const { return active && report.has_value(); }
 };
 
 struct Round {
@@ -52,8 +54,23 @@ struct Round {
   }
 };
 
-// The batches in force, one per worker.
+// The local batch in force of every worker, active or not: what "nothing changes" decides.
 std::vector<int> Batches(const Round& round);
+
+// Mean of `value(report)` over the workers that reported it; missing when none did.
+template <typename Value>
+double MeanOver(const Round& round, Value value) {
+  double sum = 0;
+  int count = 0;
+  for (const RoundEntry& entry : round.entries) {
+    if (!entry.Reported()) continue;
+    const double x = value(*entry.report);
+    if (IsMissing(x)) continue;
+    sum += x;
+    ++count;
+  }
+  return count > 0 ? sum / count : kMissing;
+}
 
 // Splits a global batch over the active workers in proportion to `weights` (one per entry), inside
 // their bounds (Distribute); 0 for inactive ones.

@@ -18,7 +18,7 @@ double MeanWaitShare(const Round& round) {
   double sum = 0;
   int count = 0;
   for (const RoundEntry& entry : round.entries) {
-    if (!entry.active || !entry.report || !(entry.report->iteration_ms > 0)) continue;
+    if (!entry.Reported() || !(entry.report->iteration_ms > 0)) continue;
     const double share = entry.report->wait_ms / entry.report->iteration_ms;
     if (IsMissing(share)) continue;
     sum += std::clamp(share, 0.0, 1.0);

@@ -9,10 +9,12 @@ namespace {
 
 // Weight of the past in the fit: about five windows, so that a slowdown is forgotten when it ends.
 constexpr double kMemory = 0.8;
+// Weight of the newest window in smoothed values.
+constexpr double kSmoothing = 0.3;
 constexpr int kGridSteps = 16;
 
 bool Measured(const RoundEntry& entry) {
-  return entry.active && entry.report && entry.report->local_batch > 0 &&
+  return entry.Reported() && entry.report->local_batch > 0 &&
          std::isfinite(entry.report->compute_ms) && entry.report->compute_ms > 0;
 }
 
@@ -59,16 +61,8 @@ void GoodputPolicy::Learn(const Round& round) {
     communication += entry.report->communication_ms;
     ++count;
   }
-  if (count > 0) {
-    const double fresh = communication / count;
-    communication_ms_ = IsMissing(communication_ms_)
-                            ? fresh
-                            : communication_ms_ + 0.3 * (fresh - communication_ms_);
-  }
-  const double noise = LogNoise(round);
-  if (!IsMissing(noise)) {
-    log_noise_ = IsMissing(log_noise_) ? noise : log_noise_ + 0.3 * (noise - log_noise_);
-  }
+  if (count > 0) communication_ms_ = Smooth(communication_ms_, communication / count, kSmoothing);
+  log_noise_ = Smooth(log_noise_, LogNoise(round), kSmoothing);
 }
 
 // b_i = (t - overhead_i) / cost_i at the common finishing time t that uses up the global batch.

@@ -5,12 +5,15 @@
 #include "dynamix/policies/split.h"
 
 namespace dynamix {
+namespace {
+
+// Weight of the newest window in the smoothed noise scale.
+constexpr double kSmoothing = 0.3;
+
+}  // namespace
 
 Decisions NoiseScalePolicy::Decide(const Round& round, const States& states, Rng& rng) {
-  const double fresh = LogNoise(round);
-  if (!IsMissing(fresh)) {
-    log_noise_ = IsMissing(log_noise_) ? fresh : log_noise_ + 0.3 * (fresh - log_noise_);
-  }
+  log_noise_ = Smooth(log_noise_, LogNoise(round), kSmoothing);
   if (IsMissing(log_noise_)) return balanced_.Decide(round, states, rng);
 
   if (global_batch_ == 0) global_batch_ = round.GlobalBatch();

@@ -5,9 +5,8 @@
 namespace dynamix {
 
 Sizes Holding(const Round& round) {
-  Sizes sizes;
-  for (const RoundEntry& entry : round.entries) sizes.local.push_back(entry.batch);
-  return sizes;
+  const std::vector<int> batches = Batches(round);
+  return {{batches.begin(), batches.end()}};
 }
 
 Sizes SplitOutsideDeadBand(const Round& round, double global_batch,
@@ -24,16 +23,8 @@ Sizes SplitOutsideDeadBand(const Round& round, double global_batch,
 }
 
 double LogNoise(const Round& round) {
-  double sum = 0;
-  int count = 0;
-  for (const RoundEntry& entry : round.entries) {
-    if (!entry.active || !entry.report) continue;
-    const double noise = entry.report->training.noise_scale;
-    if (IsMissing(noise) || noise <= 0) continue;
-    sum += std::log2(noise);
-    ++count;
-  }
-  return count > 0 ? sum / count : kMissing;
+  // A noise scale that is not positive has no finite logarithm, and so counts as missing.
+  return MeanOver(round, [](const Report& r) { return std::log2(r.training.noise_scale); });
 }
 
 }  // namespace dynamix

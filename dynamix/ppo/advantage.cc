@@ -49,8 +49,4 @@ Advantages ComputeAdvantages(const AdvantageInput& in, double lambda) {
   return out;
 }
 
-double DiscountFor(double gamma, double seconds, double time_scale_seconds) {
-  return std::pow(gamma, seconds / time_scale_seconds);
-}
-
 }  // namespace dynamix

@@ -50,8 +50,4 @@ struct Advantages {
 
 Advantages ComputeAdvantages(const AdvantageInput& input, double lambda);
 
-// The discount of a window of `seconds` when gamma is the discount of `time_scale_seconds`: windows
-// are not a unit of time, and a policy must not gain by making them long.
-double DiscountFor(double gamma, double seconds, double time_scale_seconds);
-
 }  // namespace dynamix

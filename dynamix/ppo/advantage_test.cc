@@ -122,10 +122,5 @@ TEST(AdvantageTest, WrongSizesAreOurBug) {
   EXPECT_THROW((void)row.Compute(1), CheckFailure);
 }
 
-TEST(AdvantageTest, AWindowOfOneTimeScaleHasTheWholeDiscount) {
-  EXPECT_DOUBLE_EQ(DiscountFor(.9, 30, 30), .9);
-  EXPECT_DOUBLE_EQ(DiscountFor(.9, 60, 30), .9 * .9);
-}
-
 }  // namespace
 }  // namespace dynamix

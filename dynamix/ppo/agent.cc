@@ -147,11 +147,6 @@ UpdateStatistics Agent::Update(const Observation& next, double progress) {
   return statistics;
 }
 
-void Agent::DiscardRollout() {
-  rollout_.Clear();
-  std::fill(scaler_.running.begin(), scaler_.running.end(), 0.0);
-}
-
 void Agent::Adopt(const ActorCritic& model) {
   DYNAMIX_CHECK(model.network.shape() == options_.shape, "an adopted model has the agent's shape");
   model_ = model;

@@ -54,8 +54,6 @@ class Agent {
   // Learns from the full rollout and empties it. `next` is what the rows see now; `progress` in [0,
   // 1] is how much of the planned learning is done.
   UpdateStatistics Update(const Observation& next, double progress);
-  // Throws the open rollout away, e.g. when all environments are replaced.
-  void DiscardRollout();
 
   const AgentOptions& options() const { return options_; }
   const ActorCritic& model() const { return model_; }

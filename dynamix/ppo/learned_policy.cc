@@ -65,7 +65,7 @@ bool LearnedPolicy::DecideLocal(const Round& round, const States& states, Rng& r
   masks_.assign(workers * kActionCount, 0);
   for (std::size_t i = 0; i < workers; ++i) {
     const RoundEntry& entry = round.entries[i];
-    if (!Decides(entry)) continue;
+    if (!entry.Reported()) continue;
     rows_.push_back(static_cast<int>(i));
     const ActionMask mask = LocalMask(entry, model_.actions);
     std::copy(mask.begin(), mask.end(), masks_.begin() + i * kActionCount);

@@ -7,11 +7,9 @@
 
 namespace dynamix {
 
-bool Decides(const RoundEntry& entry) { return entry.active && entry.report.has_value(); }
-
 bool Decides(const Round& round) {
   return std::any_of(round.entries.begin(), round.entries.end(),
-                     [](const RoundEntry& entry) { return Decides(entry); });
+                     [](const RoundEntry& entry) { return entry.Reported(); });
 }
 
 RoundBatch::RoundBatch(int environments, int slots, const ActionOptions& actions)
@@ -47,7 +45,7 @@ void RoundBatch::Set(int environment, const Round& round, const States& states) 
   std::copy_n(states.team.begin(), team_width, team_rows_.begin() + environment * team_width);
   for (int slot = 0; slot < workers; ++slot) {
     const RoundEntry& entry = round.entries[slot];
-    local_active_[first + slot] = Decides(entry) ? 1 : 0;
+    local_active_[first + slot] = entry.Reported() ? 1 : 0;
     const ActionMask mask = LocalMask(entry, actions_);
     std::copy(mask.begin(), mask.end(), local_masks_.begin() + (first + slot) * kActionCount);
   }

@@ -14,9 +14,7 @@
 
 namespace dynamix {
 
-// A worker decides when it is there and reported in time; a team, when any worker does. Learning
-// and serving ask the same question here.
-bool Decides(const RoundEntry& entry);
+// A team decides when any worker reported. Learning and serving ask the same question here.
 bool Decides(const Round& round);
 
 class RoundBatch {

@@ -43,7 +43,7 @@ TEST(VirtualClusterTest, LearnsAndReachesItsTarget) {
   const auto cluster = MakeVirtualCluster(SmallJob(4, 1), SampleDataset());
   Round round = cluster->Reset();
   while (!cluster->truth().reached && !cluster->truth().out_of_time)
-    round = cluster->Step(conformance::KeepSizes(round));
+    round = cluster->Step(Batches(round));
   EXPECT_TRUE(cluster->truth().reached);
   EXPECT_LT(cluster->truth().held_out_loss, 0.5 * std::log(4.0));
 }

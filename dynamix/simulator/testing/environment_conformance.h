@@ -18,12 +18,6 @@ using EnvironmentMaker = std::function<std::unique_ptr<Environment>()>;
 
 namespace conformance {
 
-inline std::vector<int> KeepSizes(const Round& round) {
-  std::vector<int> sizes;
-  for (const RoundEntry& entry : round.entries) sizes.push_back(entry.batch);
-  return sizes;
-}
-
 // Legal sizes around the present ones.
 inline std::vector<int> WanderSizes(const Round& round, Rng& rng) {
   std::vector<int> sizes;
@@ -146,7 +140,7 @@ inline void CheckTruth(Environment& environment) {
     EXPECT_FALSE(spent && !truth.out_of_time) << "a budget stays spent";
     reached = truth.reached;
     spent = truth.out_of_time;
-    round = environment.Step(KeepSizes(round));
+    round = environment.Step(Batches(round));
   }
 }
 
