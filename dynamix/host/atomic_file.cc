@@ -38,17 +38,16 @@ void SyncFolderOf(const std::string& path) {
   if (file.get() >= 0) (void)::fsync(file.get());
 }
 
-// Gives what is at `path` a second name, so that `path` itself never goes missing. A damaged file
-// is not worth keeping: it must not replace a good previous generation.
-Status KeepPrevious(const std::string& path, const KeepBytes& keep) {
-  if (!keep) return Nothing{};
-  const Result<std::string> current = ReadBytes(path);
-  if (!current || !keep(current.value())) return Nothing{};
+// Gives what is at `path` a second name, so that `path` itself never goes missing. File systems
+// without second names get a copy.
+Status KeepPrevious(const std::string& path, const KeepFile& keep) {
+  if (!keep || ::access(path.c_str(), F_OK) != 0 || !keep(path)) return Nothing{};
   const std::string previous = PreviousGeneration(path), writing = previous + ".writing";
   (void)::unlink(writing.c_str());
   if (::link(path.c_str(), writing.c_str()) != 0) {
-    Status copied = WriteAndSync(writing, current.value());
-    if (!copied) return copied;
+    const Result<std::string> current = ReadBytes(path);
+    if (!current) return Error{current.error()};
+    if (Status copied = WriteAndSync(writing, current.value()); !copied) return copied;
   }
   if (::rename(writing.c_str(), previous.c_str()) != 0)
     return FileError("cannot keep the previous generation", previous);
@@ -80,7 +79,7 @@ Result<std::string> ReadBytes(const std::string& path) {
   return bytes;
 }
 
-Status WriteBytes(const std::string& path, std::string_view bytes, const KeepBytes& keep) {
+Status WriteBytes(const std::string& path, std::string_view bytes, const KeepFile& keep) {
   const std::string writing = path + ".writing." + std::to_string(::getpid());
   Status status = WriteAndSync(writing, bytes);
   if (status) status = KeepPrevious(path, keep);

@@ -19,10 +19,11 @@ inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 30;
 Result<std::string> ReadBytes(const std::string& path);
 
 // Replaces `path` by `bytes` or leaves it alone: written beside it, synced, renamed, folder synced.
-// `path` exists at every moment once it has existed. What was there, if `keep` accepts its bytes,
-// becomes PreviousGeneration(path); a damaged file must not replace a good previous generation.
-using KeepBytes = std::function<bool(std::string_view bytes)>;
-Status WriteBytes(const std::string& path, std::string_view bytes, const KeepBytes& keep = {});
+// `path` exists at every moment once it has existed. What was there becomes
+// PreviousGeneration(path) if `keep(path)` says so; a damaged file must not replace a good previous
+// generation. An empty `keep` keeps nothing.
+using KeepFile = std::function<bool(const std::string& path)>;
+Status WriteBytes(const std::string& path, std::string_view bytes, const KeepFile& keep = {});
 std::string PreviousGeneration(const std::string& path);
 
 }  // namespace dynamix

@@ -215,8 +215,10 @@ Result<TensorFile> DecodeTensors(std::string_view bytes) {
 }
 
 Status WriteTensors(const std::string& path, std::string_view bytes) {
-  return WriteBytes(path, bytes,
-                    [](std::string_view present) { return DecodeTensors(present).ok(); });
+  return WriteBytes(path, bytes, [](const std::string& present) {
+    const Result<std::string> current = ReadBytes(present);
+    return current && DecodeTensors(current.value()).ok();
+  });
 }
 
 }  // namespace dynamix

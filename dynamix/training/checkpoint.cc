@@ -1,15 +1,14 @@
 #include "dynamix/training/checkpoint.h"
 
-#include <fcntl.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+
+#include "dynamix/host/atomic_file.h"
 
 namespace dynamix {
 namespace {
@@ -18,7 +17,9 @@ namespace fs = std::filesystem;
 
 constexpr char kMagic[] = "DYNAMIX1";
 constexpr std::size_t kMagicBytes = 8;
-constexpr char kNewest[] = "checkpoint.bin", kBefore[] = "checkpoint.before.bin";
+
+fs::path Newest(const fs::path& folder) { return folder / "checkpoint.bin"; }
+fs::path Before(const fs::path& folder) { return PreviousGeneration(Newest(folder).string()); }
 
 std::uint32_t Checksum(const std::string& bytes, std::size_t count) {
   return static_cast<std::uint32_t>(
@@ -138,56 +139,41 @@ Result<Checkpoint> Decode(const fs::path& path) {
   }
 }
 
-Status WriteAndSync(const fs::path& path, const std::string& bytes) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  bool good = file >= 0;
-  for (std::size_t done = 0; good && done < bytes.size();) {
-    const ssize_t count = write(file, bytes.data() + done, bytes.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    good = count > 0;
-    done += good ? static_cast<std::size_t>(count) : 0;
-  }
-  good = good && fsync(file) == 0;
-  const int error = errno;
-  if (file >= 0) close(file);
-  if (good) return Nothing{};
-  return Error{"cannot write " + path.string() + ": " + std::strerror(error)};
+// What a process that was killed while it saved has left: as large as a checkpoint, and no use.
+void RemoveUnfinished(const fs::path& folder) {
+  const std::string prefix = Newest(folder).filename().string() + ".writing";
+  std::error_code error;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder, error))
+    if (file.path().filename().string().starts_with(prefix)) fs::remove(file.path(), error);
 }
 
 }  // namespace
 
 bool HasCheckpoint(const fs::path& folder) {
-  return fs::exists(folder / kNewest) || fs::exists(folder / kBefore);
+  return fs::exists(Newest(folder)) || fs::exists(Before(folder));
 }
 
 Status RemoveCheckpoints(const fs::path& folder) {
   std::error_code error;
-  for (const char* name : {kBefore, kNewest})
-    if (fs::exists(folder / name) && !fs::remove(folder / name, error))
-      return Error{"cannot remove " + (folder / name).string() + ": " + error.message()};
+  for (const fs::path& path : {Before(folder), Newest(folder)})
+    if (fs::exists(path) && !fs::remove(path, error))
+      return Error{"cannot remove " + path.string() + ": " + error.message()};
   return Nothing{};
 }
 
 Status SaveCheckpoint(const fs::path& folder, const Checkpoint& checkpoint) {
   std::error_code error;
   fs::create_directories(folder, error);
-  const fs::path fresh = folder / "checkpoint.new.bin";
-  if (Status written = WriteAndSync(fresh, Encode(checkpoint)); !written) return written;
-  if (fs::exists(folder / kNewest)) fs::rename(folder / kNewest, folder / kBefore, error);
-  if (!error) fs::rename(fresh, folder / kNewest, error);
-  if (error) return Error{"cannot write to " + folder.string() + ": " + error.message()};
-  const int directory = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory >= 0) {
-    fsync(directory);
-    close(directory);
-  }
-  return Nothing{};
+  if (error) return Error{"cannot make " + folder.string() + ": " + error.message()};
+  RemoveUnfinished(folder);
+  return WriteBytes(Newest(folder).string(), Encode(checkpoint),
+                    /*keep=*/[](const std::string&) { return true; });
 }
 
 Result<Checkpoint> LoadCheckpoint(const fs::path& folder) {
-  Result<Checkpoint> newest = Decode(folder / kNewest);
-  if (newest || !fs::exists(folder / kBefore)) return newest;
-  Result<Checkpoint> before = Decode(folder / kBefore);
+  Result<Checkpoint> newest = Decode(Newest(folder));
+  if (newest || !fs::exists(Before(folder))) return newest;
+  Result<Checkpoint> before = Decode(Before(folder));
   if (!before) return newest;
   Checkpoint checkpoint = std::move(before).value();
   checkpoint.refused = newest.error();

@@ -217,10 +217,21 @@ TEST_F(CheckpointTest, ADamagedFileFallsBackToTheOneBefore) {
   std::fstream(folder_ / "checkpoint.bin", std::ios::in | std::ios::out).seekp(20).put('!');
   EXPECT_EQ(LoadCheckpoint(folder_).value().job, "first");
   EXPECT_THAT(LoadCheckpoint(folder_).value().refused, testing::HasSubstr("checksum"));
-  std::ofstream(folder_ / "checkpoint.before.bin") << "DYNAMIX1";
+  std::ofstream(folder_ / "checkpoint.bin.previous") << "DYNAMIX1";
   const auto refused = LoadCheckpoint(folder_);
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.error(), testing::HasSubstr("checksum"));
+}
+
+TEST_F(CheckpointTest, WhatAKilledProcessLeftOfOneIsRemovedByTheNext) {
+  fs::create_directories(folder_);
+  std::ofstream(folder_ / "checkpoint.bin.writing.1") << "DYNAM";
+  ASSERT_TRUE(SaveCheckpoint(folder_, {}).ok());
+  ASSERT_TRUE(SaveCheckpoint(folder_, {}).ok());
+  std::vector<std::string> names;
+  for (const auto& file : fs::directory_iterator(folder_))
+    names.push_back(file.path().filename().string());
+  EXPECT_THAT(names, testing::UnorderedElementsAre("checkpoint.bin", "checkpoint.bin.previous"));
 }
 
 // Ranks measure their own time; were each to end by its own, the other would wait for it in vain.
