@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 namespace dynamix {
 namespace {
@@ -82,31 +80,6 @@ double RecordedCurve::Tau(double loss) const {
   const auto before = after - 1;
   const double share = (before->second - loss) / (before->second - after->second);
   return before->first + share * (after->first - before->first);
-}
-
-Result<RecordedCurve> ReadRecordedCurve(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return Error{"cannot read " + path};
-  std::vector<std::pair<double, double>> points;
-  double seconds = 0;
-  for (std::string line; std::getline(file, line);) {
-    const nlohmann::json round = nlohmann::json::parse(line, nullptr, false);
-    if (!round.is_object()) continue;  // the line a crash cut off
-    seconds += round.value("window_seconds", 0.0);
-    double sum = 0;
-    int count = 0;
-    for (const nlohmann::json& report : round.value("reports", nlohmann::json::array())) {
-      if (!report.is_object() || !report.contains("training")) continue;
-      const nlohmann::json loss = report["training"].value("loss", nlohmann::json());
-      if (!loss.is_number()) continue;
-      sum += loss.get<double>();
-      ++count;
-    }
-    if (count > 0) points.emplace_back(seconds, sum / count);
-  }
-  RecordedCurve curve(points);
-  if (curve.empty()) return Error{path + " holds fewer than two rounds with a loss"};
-  return curve;
 }
 
 double ProgressClock::Advance(const Round& round) {

@@ -10,12 +10,10 @@
 // Pure functions and value types.
 #pragma once
 
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "dynamix/core/objective.h"
-#include "dynamix/core/result.h"
 #include "dynamix/core/round.h"
 
 namespace dynamix {
@@ -65,9 +63,6 @@ class RecordedCurve {
  private:
   std::vector<std::pair<double, double>> points_;  // of the running minimum of the smoothed loss
 };
-
-// Reads the curve from the rounds.jsonl of an earlier run; an Error when it holds no losses.
-Result<RecordedCurve> ReadRecordedCurve(const std::string& path);
 
 // What a window gained, in seconds of progress (reward.h): on the recorded curve when there is one,
 // else on the job's own recent speed, so that 1 s per second means "as fast as lately".

@@ -20,6 +20,7 @@
 #include "dynamix/policies/make_policy.h"
 #include "dynamix/ppo/policy_file.h"
 #include "dynamix/ppo/tensor_file.h"
+#include "dynamix/record/recorded_curve.h"
 #include "dynamix/record/round_log.h"
 #include "dynamix/rpc/admin.h"
 #include "dynamix/rpc/metrics.h"
@@ -90,11 +91,7 @@ ArbitratorOptions JobOptionsFor(const ArbitratorFlags& flags, const std::string&
   options.guard = flags.guard;
   options.guard.on = !flags.no_guard;
   options.seed = flags.seed;
-  if (!flags.reference.empty()) {
-    Result<RecordedCurve> curve = ReadRecordedCurve(flags.reference);
-    if (!curve) throw InputError("--reference: " + curve.error());
-    options.curve = std::move(curve).value();
-  }
+  if (!flags.reference.empty()) options.curve = ReadRecordedCurve(flags.reference);
   if (!flags.learn) return options;
   Result<PolicyModel> model =
       LoadPolicy(FindData("policy", flags.policy, "policies", ".safetensors"));

@@ -11,7 +11,7 @@
 
 #include "dynamix/arbitrator/parallel.h"
 #include "dynamix/cli/commands.h"
-#include "dynamix/cli/progress.h"
+#include "dynamix/cli/progress_bar.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/evaluation/table.h"
 #include "dynamix/page/chart.h"
@@ -167,14 +167,14 @@ class Calibration {
           left_out.push_back(size);
       }
     for (const auto& [number, size] : sizes) left_out.push_back(size);
-    Progress progress("calibrate", static_cast<long>(left_out.size()), flags_.json);
+    ProgressBar bar("calibrate", static_cast<long>(left_out.size()), flags_.json);
     held_out_.resize(left_out.size() - 1);
     ParallelFor(static_cast<int>(left_out.size()), flags_.threads, [&](int i) {
       if (i == 0)
         fit_ = {FitCostWithout(""), FitConvergence(runs_.Without(""), target_)};
       else
         held_out_[i - 1] = Predict(left_out[i]);
-      progress.Advance(1, i == 0 ? "all runs" : "without " + left_out[i]);
+      bar.Advance(1, i == 0 ? "all runs" : "without " + left_out[i]);
     });
   }
 

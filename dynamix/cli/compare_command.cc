@@ -22,9 +22,11 @@
 #include "dynamix/cli/data_folder.h"
 #include "dynamix/cli/find_policy.h"
 #include "dynamix/cli/interrupt.h"
+#include "dynamix/cli/program.h"
 #include "dynamix/cli/train_command.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/evaluation/comparison.h"
+#include "dynamix/host/atomic_file.h"
 #include "dynamix/page/page.h"
 #include "dynamix/policies/make_policy.h"
 #include "dynamix/training/checkpoint.h"
@@ -62,9 +64,8 @@ json ReadJson(const fs::path& path) {
 }
 
 void WriteFile(const fs::path& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
+  if (const Status written = WriteBytes(path.string(), text); !written)
+    throw std::runtime_error(written.error());
 }
 
 std::vector<std::string> Split(const std::string& names) {
@@ -187,7 +188,8 @@ json Complete(const PlannedRun& run, const std::string& label, bool quiet,
   say(resume ? "goes on" : "begins");
   const int code = RunTrain(run, resume, quiet, interrupted);
   if (interrupted) return nullptr;
-  if (code == 0 && fs::exists(summary)) return ReadJson(summary);
+  if (code == kExitRecordLost) say("is done, but not wholly recorded");
+  if ((code == 0 || code == kExitRecordLost) && fs::exists(summary)) return ReadJson(summary);
   std::fprintf(stderr, "%s failed with exit code %d\n", label.c_str(), code);
   return nullptr;
 }

@@ -13,7 +13,7 @@
 #include "dynamix/cli/commands.h"
 #include "dynamix/cli/data_folder.h"
 #include "dynamix/cli/find_policy.h"
-#include "dynamix/cli/progress.h"
+#include "dynamix/cli/progress_bar.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/evaluation/evaluation.h"
 #include "dynamix/evaluation/evaluation_tables.h"
@@ -103,6 +103,7 @@ JobResult RunPolicy(const JobSpec& job, const PolicySpec& spec, const EvaluateFl
           std::max(result.time_to_target_s, environment.time_budget_seconds());
   }
   folder.Finish(SummaryJson(config, result, environment.truth().seconds));
+  result.record_loss = folder.Loss();
   if (trace != nullptr) {
     trace->config = config;
     trace->reached = result.reached;
@@ -146,11 +147,11 @@ std::vector<JobResult> RunSuite(const std::vector<JobSpec>& jobs, const Evaluate
                                 std::vector<RunRecord>* shown) {
   const std::vector<PolicySpec> policies = FindPolicies(flags.policies);
   const MiniaturePools pools = LoadPools(jobs, FashionMnistFolder());
-  Progress progress("evaluate", static_cast<long>(jobs.size()), flags.json);
+  ProgressBar bar("evaluate", static_cast<long>(jobs.size()), flags.json);
   std::vector<std::vector<JobResult>> parts(jobs.size());
   ParallelFor(static_cast<int>(jobs.size()), flags.threads, [&](int i) {
     parts[i] = RunSuiteJob(jobs[i], policies, flags, pools, i == 0 ? shown : nullptr);
-    progress.Advance(1, jobs[i].scenario.name);
+    bar.Advance(1, jobs[i].scenario.name);
   });
   std::vector<JobResult> results;
   for (auto& part : parts) results.insert(results.end(), part.begin(), part.end());
@@ -169,14 +170,14 @@ std::vector<JobResult> RunVirtualSuite(const std::vector<JobSpec>& jobs, const E
     if (!flags.all_static) continue;
     for (PolicySpec& spec : CommonSizes(job)) runs.emplace_back(&job, std::move(spec));
   }
-  Progress progress("evaluate", static_cast<long>(runs.size()), flags.json);
+  ProgressBar bar("evaluate", static_cast<long>(runs.size()), flags.json);
   std::vector<JobResult> results(runs.size());
   if (shown != nullptr) shown->resize(policies.size());
   ParallelFor(static_cast<int>(runs.size()), flags.threads, [&](int i) {
     const auto& [job, spec] = runs[i];
     const bool show = shown != nullptr && i < static_cast<int>(shown->size());
     results[i] = RunPolicy(*job, spec, flags, *make(*job), nullptr, show ? &(*shown)[i] : nullptr);
-    progress.Advance(1, job->workload.name + " x" + std::to_string(job->workers) + " " + spec.name);
+    bar.Advance(1, job->workload.name + " x" + std::to_string(job->workers) + " " + spec.name);
   });
   if (flags.all_static) AddBestStatic(results);
   return results;
@@ -188,6 +189,17 @@ std::string TablesText(const std::vector<JobSpec>& jobs, const EvaluateFlags& fl
   std::map<std::string, std::string> engine;
   for (const JobSpec& job : jobs) engine[job.workload.name] = EngineOf(job.workload);
   return SimulatedTables(results, engine);
+}
+
+void RequireWholeRecords(const std::vector<JobResult>& results) {
+  int damaged = 0;
+  std::string first;
+  for (const JobResult& result : results) {
+    if (result.record_loss.empty()) continue;
+    if (damaged++ == 0) first = result.record_loss;
+  }
+  if (damaged > 0)
+    throw RecordLost(std::to_string(damaged) + " runs are not wholly recorded; " + first);
 }
 
 void Evaluate(const EvaluateFlags& flags, const VirtualSuite& suite) {
@@ -205,10 +217,12 @@ void Evaluate(const EvaluateFlags& flags, const VirtualSuite& suite) {
   } else {
     std::printf("%s", text.c_str());
   }
-  if (flags.report.empty()) return;
-  page.table = text;
-  WritePage(flags.report, page);
-  std::fprintf(stderr, "report: %s\n", flags.report.c_str());
+  if (!flags.report.empty()) {
+    page.table = text;
+    WritePage(flags.report, page);
+    std::fprintf(stderr, "report: %s\n", flags.report.c_str());
+  }
+  RequireWholeRecords(results);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "dynamix/cli/commands.h"
 #include "dynamix/cli/data_folder.h"
 #include "dynamix/cli/interrupt.h"
-#include "dynamix/cli/progress.h"
+#include "dynamix/cli/progress_bar.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/evaluation/learning_tasks.h"
 #include "dynamix/evaluation/suite.h"
@@ -73,16 +73,16 @@ class Learning {
     Begin();
     PrintRules(validation_, flags_.json);
     const InterruptFlag interrupted;
-    Progress progress("learn", flags_.run.updates - run_.updates(), flags_.json);
+    ProgressBar bar("learn", flags_.run.updates - run_.updates(), flags_.json);
     while (!run_.Done() && !interrupted) {
       const LearningRun::Step step = run_.Advance();
       const bool validate = run_.updates() % flags_.validate_every == 0 || run_.Done();
       if (validate) Validate();
       Record(step, validate);
       if (validate || interrupted) Require(run_.Save(Checkpoints()));
-      progress.Advance(1, "speed-up " + Fixed(1 + step.mean_reward.quality, 2) + ", wait " +
-                              Fixed(-100 * step.mean_reward.efficiency, 0) + " %, validation " +
-                              Fixed(score_.all, 3) + ", best " + Fixed(best_, 3));
+      bar.Advance(1, "speed-up " + Fixed(1 + step.mean_reward.quality, 2) + ", wait " +
+                         Fixed(-100 * step.mean_reward.efficiency, 0) + " %, validation " +
+                         Fixed(score_.all, 3) + ", best " + Fixed(best_, 3));
     }
     if (!run_.Done()) {
       std::fprintf(stderr,

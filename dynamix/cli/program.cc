@@ -12,11 +12,12 @@
 #include "dynamix/cli/version.h"
 #include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/record/run_folder.h"
 
 namespace dynamix {
 namespace {
 
-// Exit codes, as docs/errors.md lists them.
+// Exit codes, as docs/errors.md lists them; kExitRecordLost is in the header.
 constexpr int kBadInput = 2;
 constexpr int kFailed = 1;
 constexpr int kOurBug = 70;
@@ -47,6 +48,9 @@ int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&)) {
     return kBadInput;
   } catch (const Interrupted&) {
     return kInterrupted;
+  } catch (const RecordLost& error) {
+    std::fprintf(stderr, "dynamix: %s\n", error.what());
+    return kExitRecordLost;
   } catch (const CheckFailure& error) {
     std::fprintf(stderr, "dynamix: a bug in dynamix itself: %s\n", error.what());
     return kOurBug;

@@ -8,6 +8,9 @@ class App;
 
 namespace dynamix {
 
+// The work is done, but its record misses something (RecordLost). EX_IOERR of sysexits.h.
+inline constexpr int kExitRecordLost = 74;
+
 int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&));
 
 }  // namespace dynamix

@@ -1,4 +1,4 @@
-#include "dynamix/cli/progress.h"
+#include "dynamix/cli/progress_bar.h"
 
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ constexpr int kBarWidth = 24;
 
 }  // namespace
 
-Progress::Progress(std::string label, long total, bool quiet, long done)
+ProgressBar::ProgressBar(std::string label, long total, bool quiet, long done)
     : label_(std::move(label)),
       total_(std::max(1L, total)),
       done_(done),
@@ -24,11 +24,11 @@ Progress::Progress(std::string label, long total, bool quiet, long done)
       start_(std::chrono::steady_clock::now()),
       drawn_(start_) {}
 
-Progress::~Progress() {
+ProgressBar::~ProgressBar() {
   if (done_ > begun_) Draw(true);
 }
 
-void Progress::Advance(long steps, const std::string& note) {
+void ProgressBar::Advance(long steps, const std::string& note) {
   const std::lock_guard lock(mutex_);
   done_ += steps;
   if (!note.empty()) note_ = note;
@@ -36,7 +36,7 @@ void Progress::Advance(long steps, const std::string& note) {
     Draw(false);
 }
 
-void Progress::Draw(bool last) {
+void ProgressBar::Draw(bool last) {
   if (quiet_) return;
   drawn_ = std::chrono::steady_clock::now();
   const double elapsed = std::chrono::duration<double>(drawn_ - start_).count();

@@ -8,14 +8,14 @@
 
 namespace dynamix {
 
-class Progress {
+class ProgressBar {
  public:
   // `quiet`: draws nothing (--json, --quiet).
   // `done`: of the total, what was done before (a resumed job).
-  Progress(std::string label, long total, bool quiet, long done = 0);
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  ProgressBar(std::string label, long total, bool quiet, long done = 0);
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
 
   void Advance(long steps = 1, const std::string& note = {});
 

@@ -8,7 +8,7 @@
 #include "dynamix/cli/commands.h"
 #include "dynamix/cli/data_folder.h"
 #include "dynamix/cli/interrupt.h"
-#include "dynamix/cli/progress.h"
+#include "dynamix/cli/progress_bar.h"
 #include "dynamix/cli/train_flags.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/evaluation/suite.h"
@@ -95,9 +95,9 @@ namespace {
 void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedCluster& environment,
                     const ReferenceCurve* reference) {
   Arbitrator arbitrator(job.policy, {.seed = job.spec.seed});
-  RunFolder folder(job.folder, job.config);
-  Progress progress("train", static_cast<long>(job.spec.workload.optimizer.planned_samples),
-                    flags.json);
+  RunFolder folder(job.folder, job.config, /*keep=*/0, WarnOfLoss);
+  ProgressBar bar("train", static_cast<long>(job.spec.workload.optimizer.planned_samples),
+                  flags.json);
   const InterruptFlag interrupted;
   RunFigures figures;
   double seen = 0;
@@ -109,7 +109,7 @@ void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedClust
     char note[96];
     std::snprintf(note, sizeof note, "accuracy %.4f  global batch %.0f  %.1f s on the job's clock",
                   truth.held_out_accuracy, round.GlobalBatch(), truth.seconds);
-    progress.Advance(static_cast<long>(environment.samples_seen() - seen), note);
+    bar.Advance(static_cast<long>(environment.samples_seen() - seen), note);
     seen = environment.samples_seen();
   };
   if (flags.time_s > 0 || flags.epochs > 0) {

@@ -30,6 +30,10 @@ if(DYNAMIX_BUILD_TESTS)
   add_test(NAME compare_command
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/compare_command_test.py
                    $<TARGET_FILE:dynamix> /usr/share/datasets/fashion-mnist)
+  add_test(NAME full_disk
+           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/full_disk_test.py
+                   $<TARGET_FILE:dynamix> /usr/share/datasets/fashion-mnist)
+  set_tests_properties(full_disk PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
   add_test(NAME testbed_command
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/testbed_command_test.py
                    $<TARGET_FILE:dynamix> /usr/share/datasets/fashion-mnist)

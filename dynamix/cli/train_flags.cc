@@ -1,5 +1,7 @@
 #include "dynamix/cli/train_flags.h"
 
+#include <spdlog/spdlog.h>
+
 #include <cmath>
 #include <cstdio>
 
@@ -71,18 +73,11 @@ double DatasetSamples(const std::string& dataset) {
   return dataset.starts_with("cifar") ? 50000 : 60000;
 }
 
-void FinishRun(const TrainFlags& flags, const TrainJob& job, RunFolder& folder,
-               const nlohmann::json& summary) {
-  folder.Finish(summary);
-  if (!job.folder.empty()) {
-    try {
-      Page page{.find_model = FindModel};
-      page.runs.push_back(LoadRun(job.folder));
-      WritePage((job.folder / "report.html").string(), page);
-    } catch (const std::exception& error) {  // the training itself is done and saved
-      std::fprintf(stderr, "no report: %s\n", error.what());
-    }
-  }
+void WarnOfLoss(const std::string& sentence) { spdlog::warn("{}", sentence); }
+
+namespace {
+
+void PrintRun(const TrainFlags& flags, const TrainJob& job, const nlohmann::json& summary) {
   if (flags.json) {
     std::printf("%s\n", summary.dump().c_str());
     return;
@@ -95,6 +90,24 @@ void FinishRun(const TrainFlags& flags, const TrainJob& job, RunFolder& folder,
              Fixed(summary["last_global_batch"].get<double>(), 0)});
   std::printf("%s\n", table.Text().c_str());
   if (!job.folder.empty()) std::printf("left in %s\n", job.folder.c_str());
+}
+
+}  // namespace
+
+void FinishRun(const TrainFlags& flags, const TrainJob& job, RunFolder& folder,
+               const nlohmann::json& summary) {
+  const nlohmann::json left = folder.Finish(summary);
+  if (!job.folder.empty()) {
+    try {
+      Page page{.find_model = FindModel};
+      page.runs.push_back(LoadRun(job.folder));
+      WritePage((job.folder / "report.html").string(), page);
+    } catch (const std::exception& error) {  // the training itself is done and saved
+      std::fprintf(stderr, "no report: %s\n", error.what());
+    }
+  }
+  PrintRun(flags, job, left);
+  if (const std::string loss = folder.Loss(); !loss.empty()) throw RecordLost(loss);
 }
 
 }  // namespace dynamix

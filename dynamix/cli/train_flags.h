@@ -87,7 +87,11 @@ void LaunchRanks(const TrainFlags& flags, const TrainJob& job);
 // std::runtime_error when ranks are lost.
 void RunLiveRank(const TrainFlags& flags, const TrainJob& job);
 
-// Leaves the summary and the report in the run's folder, and prints the run.
+// Says at once that rounds are being lost (RunFolder).
+void WarnOfLoss(const std::string& sentence);
+
+// Leaves the summary and the report in the run's folder, and prints the run. Throws RecordLost when
+// the folder misses something.
 void FinishRun(const TrainFlags& flags, const TrainJob& job, RunFolder& folder,
                const nlohmann::json& summary);
 

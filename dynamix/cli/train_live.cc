@@ -10,7 +10,7 @@
 
 #include "dynamix/cli/data_folder.h"
 #include "dynamix/cli/interrupt.h"
-#include "dynamix/cli/progress.h"
+#include "dynamix/cli/progress_bar.h"
 #include "dynamix/cli/train_flags.h"
 #include "dynamix/evaluation/table.h"
 #include "dynamix/host/job_clock.h"
@@ -78,7 +78,7 @@ struct LiveRank {
   std::vector<int> Decide(const Round& round);
   void Record(const Round& round);
   void Add(const Report& report);
-  void Show(Progress& progress);
+  void Show(ProgressBar& bar);
   nlohmann::json Summary(const TrainFlags& flags, const TrainJob& job);
 
   Monitor monitor;  // before the group opens its sockets
@@ -125,7 +125,7 @@ LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
   shown_seconds = live->state().seconds;
   micro_batch = worker->micro_batch();
   if (group->rank() == 0)
-    folder = std::make_unique<RunFolder>(job.folder, job.config, worker->windows());
+    folder = std::make_unique<RunFolder>(job.folder, job.config, worker->windows(), WarnOfLoss);
 }
 
 // With --advisor the arbitrator is another process, which also keeps the record of rounds.
@@ -237,7 +237,7 @@ void LiveRank::Add(const Report& report) {
   if (pace) expected_ms += pace->ExpectedMs(report.rank, report.local_batch);
 }
 
-void LiveRank::Show(Progress& progress) {
+void LiveRank::Show(ProgressBar& bar) {
   const LiveJobState& state = live->state();
   const double samples = state.samples - shown_samples, seconds = state.seconds - shown_seconds;
   if (seconds > 0) samples_per_s = samples / seconds;
@@ -252,7 +252,7 @@ void LiveRank::Show(Progress& progress) {
   char note[160];
   std::snprintf(note, sizeof note, "accuracy %.4f  %.0f samples/s  batches %s", state.accuracy,
                 samples_per_s, batches.c_str());
-  progress.Advance(static_cast<long>(samples), note);
+  bar.Advance(static_cast<long>(samples), note);
   shown_samples = state.samples;
   shown_seconds = state.seconds;
   if (worker->micro_batch() < micro_batch) {
@@ -296,23 +296,25 @@ void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
   const bool first = rank.group->rank() == 0;
   std::optional<JobClock> clock = first ? OpenJobClock() : std::nullopt;
   {
-    Progress progress("train", static_cast<long>(job.spec.workload.optimizer.planned_samples),
-                      flags.json || !first, static_cast<long>(rank.live->state().samples));
-    rank.Show(progress);
+    ProgressBar bar("train", static_cast<long>(job.spec.workload.optimizer.planned_samples),
+                    flags.json || !first, static_cast<long>(rank.live->state().samples));
+    rank.Show(bar);
     OrThrow(rank.live->Run(
         [&] {
           if (clock) clock->Set(rank.live->state().seconds);
           return static_cast<bool>(interrupted);
         },
         [&] {
-          rank.Show(progress);
+          rank.Show(bar);
           // Of this rank only: the others' reports go elsewhere.
           if (!flags.advisor.address.empty()) rank.Add(rank.worker->report());
         }));
-    rank.Show(progress);
+    rank.Show(bar);
   }
   const LiveJobState& state = rank.live->state();
   if (state.stopped) {
+    if (const std::string loss = first ? rank.folder->Loss() : ""; !loss.empty())
+      std::fprintf(stderr, "%s\n", loss.c_str());
     if (first && !job.folder.empty())
       std::fprintf(stderr, "saved to %s; the same command with --resume goes on from there\n",
                    job.folder.c_str());
@@ -320,12 +322,12 @@ void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
   }
   if (!first) return;
   const nlohmann::json summary = rank.Summary(flags, job);
-  FinishRun(flags, job, *rank.folder, summary);
   if (!flags.json && summary["pace_ratio"].is_number() && summary["pace_ratio"] > 1.2)
     std::fprintf(stderr,
                  "this machine is too slow or too busy for this cluster: compute took %.2f times "
                  "as long as on its nodes\n",
                  summary["pace_ratio"].get<double>());
+  FinishRun(flags, job, *rank.folder, summary);
 }
 
 }  // namespace dynamix

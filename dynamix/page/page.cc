@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <stdexcept>
 
 #include "dynamix/evaluation/table.h"
+#include "dynamix/host/atomic_file.h"
 #include "dynamix/page/chart.h"
 #include "dynamix/page/reasons.h"
 #include "dynamix/page/style.h"
@@ -301,6 +301,17 @@ std::string Description(const RunConfig& config) {
          " iterations.";
 }
 
+// What the charts of runs with an incomplete record do not show.
+std::string LossText(const std::vector<RunRecord>& runs, const std::vector<std::string>& names) {
+  std::string html;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].lost_rounds <= 0) continue;
+    html += "<p class=\"lead\">" + std::to_string(runs[i].lost_rounds) + " rounds of " +
+            Escape(names[i]) + " could not be recorded and are not on this page.</p>";
+  }
+  return html;
+}
+
 // The runs shown in detail: all of a few, else the first of each policy.
 bool Detailed(const std::vector<RunRecord>& runs, std::size_t i) {
   if (runs.size() <= 8) return true;
@@ -322,7 +333,8 @@ std::string RenderPage(const Page& page) {
   std::string html = kPageHead;
   html += "<title>" + Escape(title) + "</title></head><body><h1>" + Escape(title) +
           "</h1><p class=\"lead\">" + Escape(Description(first)) + "</p>" +
-          SummaryTable(page.runs, names) + RenderChart(AccuracyChart(page.runs, names));
+          SummaryTable(page.runs, names) + LossText(page.runs, names) +
+          RenderChart(AccuracyChart(page.runs, names));
   if (!page.table.empty())
     html +=
         "<details open><summary>All runs</summary><pre>" + Escape(page.table) + "</pre></details>";
@@ -339,9 +351,8 @@ std::string RenderPage(const Page& page) {
 void WritePage(const std::string& path, const Page& page) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder);
-  std::ofstream file(path);
-  file << RenderPage(page);
-  if (!file.flush()) throw std::runtime_error("cannot write the report " + path);
+  if (const Status written = WriteBytes(path, RenderPage(page)); !written)
+    throw std::runtime_error(written.error());
 }
 
 }  // namespace dynamix

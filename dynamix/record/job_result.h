@@ -16,6 +16,7 @@ struct JobResult {
   double mean_wait_share = 0;  // worker time lost to waiting, [0, 1]
   double windows = 0;
   double first_global_batch = 0, last_global_batch = 0;
+  std::string record_loss;  // what its folder misses, a sentence; empty: nothing
 };
 
 }  // namespace dynamix

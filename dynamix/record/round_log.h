@@ -1,16 +1,16 @@
 // FOLDER/JOB/rounds.jsonl of an arbitrator: one line per round, appended, so that a restarted one
 // goes on where it was.
 //
-// Add throws std::runtime_error when the disk refuses a line; the next line starts anew, so a file
-// holds whole lines and at most one broken one where it was cut. Not thread-safe.
+// Add throws std::runtime_error when the disk refuses a line, which is then lost; the next one is
+// tried anew (rounds_file.h). Not thread-safe.
 #pragma once
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 
 #include "dynamix/arbitrator/round_record.h"
+#include "dynamix/record/rounds_file.h"
 
 namespace dynamix {
 
@@ -22,7 +22,7 @@ class RoundLog {
 
  private:
   std::filesystem::path folder_;
-  std::map<std::string, std::ofstream> files_;  // by job
+  std::map<std::string, RoundsWriter> files_;  // by job
 };
 
 }  // namespace dynamix

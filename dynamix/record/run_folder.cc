@@ -1,8 +1,7 @@
 #include "dynamix/record/run_folder.h"
 
-#include <stdexcept>
-
 #include "dynamix/core/reward.h"
+#include "dynamix/host/atomic_file.h"
 #include "dynamix/record/report_json.h"
 
 namespace dynamix {
@@ -19,20 +18,6 @@ json RewardJson(const Decision& decision) {
           {"efficiency", rewards.team.efficiency},
           {"stability", rewards.team.stability},
           {"local", rewards.local}};
-}
-
-std::ofstream Open(const fs::path& path, std::ios::openmode mode = std::ios::out) {
-  std::ofstream file(path, mode);
-  if (!file) throw std::runtime_error("cannot write " + path.string());
-  return file;
-}
-
-// The first `keep` lines of a file.
-std::string FirstLines(const fs::path& path, std::int64_t keep) {
-  std::ifstream file(path);
-  std::string text, line;
-  for (std::int64_t i = 0; i < keep && std::getline(file, line); ++i) text += line + "\n";
-  return text;
 }
 
 }  // namespace
@@ -77,27 +62,50 @@ json SummaryJson(const RunConfig& config, const JobResult& result, double second
           {"last_global_batch", result.last_global_batch}};
 }
 
-RunFolder::RunFolder(fs::path folder, const std::string& config, std::int64_t keep)
-    : folder_(std::move(folder)) {
+RunFolder::RunFolder(fs::path folder, const std::string& config, std::int64_t keep,
+                     WarnFunction warn)
+    : folder_(std::move(folder)), rounds_(folder_ / "rounds.jsonl"), warn_(std::move(warn)) {
   if (folder_.empty()) return;
   fs::create_directories(folder_);
-  fs::remove(folder_ /
-             "summary.json");  // Finish writes it: a folder without is of an unfinished run
-  Open(folder_ / "config.toml") << config;
-  const std::string kept = keep > 0 ? FirstLines(folder_ / "rounds.jsonl", keep) : "";
-  rounds_ = Open(folder_ / "rounds.jsonl");
-  rounds_ << kept;
+  // Finish writes it: a folder without is of an unfinished run.
+  fs::remove(folder_ / "summary.json");
+  if (Status written = WriteBytes((folder_ / "config.toml").string(), config); !written)
+    throw std::runtime_error(written.error());
+  const Result<std::int64_t> kept = rounds_.KeepBefore(keep);
+  if (!kept) throw std::runtime_error(kept.error());
+  // A run whose rounds an arbitrator records has no lines at all.
+  if (kept.value() > 0) lost_before_ = keep - kept.value();
+  if (lost_before_ > 0) reason_ = "they were lost before the run was resumed";
 }
 
 void RunFolder::AddRound(const json& line) {
   if (folder_.empty()) return;
-  rounds_ << line.dump() << "\n";
-  rounds_.flush();
+  const Status added = rounds_.Add(line);
+  if (!added && reason_.empty()) reason_ = added.error();
+  if (!added && !losing_ && warn_)
+    warn_("the run goes on, its rounds are lost until they can be written: " + added.error());
+  losing_ = !added;
 }
 
-void RunFolder::Finish(const json& summary) {
-  if (folder_.empty()) return;
-  Open(folder_ / "summary.json") << summary.dump(2) << "\n";
+json RunFolder::Finish(json summary) {
+  if (folder_.empty()) return summary;
+  summary["lost_rounds"] = LostRounds();
+  Status status = rounds_.Sync();
+  if (!status && reason_.empty()) reason_ = status.error();
+  status = WriteBytes((folder_ / "summary.json").string(), summary.dump(2) + "\n");
+  lost_summary_ = !status;
+  if (!status && reason_.empty()) reason_ = status.error();
+  return summary;
+}
+
+std::string RunFolder::Loss() const {
+  if (reason_.empty()) return "";
+  std::string what;
+  if (LostRounds() > 0)
+    what = std::to_string(LostRounds()) + (LostRounds() == 1 ? " round" : " rounds");
+  if (lost_summary_) what += what.empty() ? "the summary" : " and the summary";
+  if (what.empty()) what = "the end of rounds.jsonl";  // only Sync failed
+  return folder_.string() + " is not complete: " + what + " could not be recorded: " + reason_;
 }
 
 }  // namespace dynamix

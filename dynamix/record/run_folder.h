@@ -1,19 +1,23 @@
 // What a run leaves: FOLDER/config.toml (effective), rounds.jsonl (a line per round), summary.json.
 // Checkpoints lie in the same folder. Any table printed about the run can be made from these.
 //
-// An empty path records nothing. Not thread-safe; one process writes. Throws std::runtime_error
-// when the folder cannot be written.
+// The configuration and the summary are written at once or not at all; rounds.jsonl holds whole
+// lines. An empty path records nothing. Not thread-safe; one process writes. A folder that cannot
+// be written at the start throws std::runtime_error; after that nothing throws: what the disk
+// refuses is counted, and Loss() says it.
 #pragma once
 
 #include <filesystem>
-#include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "dynamix/arbitrator/arbitrator.h"
 #include "dynamix/core/environment.h"
 #include "dynamix/record/job_result.h"
+#include "dynamix/record/rounds_file.h"
 #include "dynamix/record/run_config.h"
 
 namespace dynamix {
@@ -24,17 +28,38 @@ nlohmann::json RoundJson(const Round& round, const Decision& decision, const Tru
 // summary.json: what was asked, and what came of it after `seconds`.
 nlohmann::json SummaryJson(const RunConfig& config, const JobResult& result, double seconds);
 
+// Thrown at the end of a run that is done, but whose folder misses something.
+class RecordLost : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 class RunFolder {
  public:
-  // `keep`: a resumed run keeps so many lines of rounds.jsonl and goes on after them.
-  RunFolder(std::filesystem::path folder, const std::string& config, std::int64_t keep = 0);
+  using WarnFunction = std::function<void(const std::string& sentence)>;
+
+  // `keep`: a resumed run keeps so many of its first rounds and goes on after them. `warn` is
+  // called when lines begin to be lost; it may be empty.
+  RunFolder(std::filesystem::path folder, const std::string& config, std::int64_t keep = 0,
+            WarnFunction warn = {});
 
   void AddRound(const nlohmann::json& line);
-  void Finish(const nlohmann::json& summary);
+  // Writes the summary with one figure more, `lost_rounds`. Returns what was to be written.
+  nlohmann::json Finish(nlohmann::json summary);
+
+  // What is missing in the folder, as a sentence; empty when nothing is.
+  std::string Loss() const;
 
  private:
+  std::int64_t LostRounds() const { return lost_before_ + rounds_.lost(); }
+
   std::filesystem::path folder_;
-  std::ofstream rounds_;
+  RoundsWriter rounds_;
+  WarnFunction warn_;
+  std::int64_t lost_before_ = 0;  // rounds a run that is resumed had lost
+  bool losing_ = false;           // the last line was lost
+  std::string reason_;            // of the first loss
+  bool lost_summary_ = false;
 };
 
 }  // namespace dynamix

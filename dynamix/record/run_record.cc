@@ -7,6 +7,7 @@
 
 #include "dynamix/core/input_error.h"
 #include "dynamix/record/report_json.h"
+#include "dynamix/record/rounds_file.h"
 
 namespace dynamix {
 namespace {
@@ -29,10 +30,24 @@ std::vector<float> Floats(const json& line, const char* key) {
   return values;
 }
 
-std::ifstream Open(const fs::path& path) {
-  std::ifstream file(path);
-  if (!file) throw InputError("no " + path.string() + ": not the folder of a run");
-  return file;
+void RequireFile(const fs::path& path) {
+  if (!fs::exists(path)) throw InputError("no " + path.string() + ": not the folder of a run");
+}
+
+// What only the end of a run knows. A run that is not finished has no summary.
+void TakeSummary(const fs::path& path, RunRecord& run) {
+  std::ifstream text(path);
+  if (!text) return;
+  try {
+    const json summary = json::parse(text);
+    if (summary.contains("accuracy")) run.accuracy = Number(summary, "accuracy");
+    run.lost_rounds = summary.value("lost_rounds", run.lost_rounds);  // also the last ones
+    if (!summary.value("reached", false)) return;
+    run.reached = true;
+    run.time_to_target_s = Number(summary, "time_to_target_s");
+  } catch (const json::exception& error) {
+    throw InputError(path.string() + " is damaged: " + error.what());
+  }
 }
 
 }  // namespace
@@ -43,15 +58,15 @@ double RecordedRound::GlobalBatch() const {
 
 RecordedRound ParseRound(const json& line) {
   RecordedRound round;
+  round.index = line.at("round").get<std::int64_t>();
   round.seconds = line.at("seconds").get<double>();
   round.window_seconds = Number(line, "window_seconds");
   round.accuracy = Number(line, "accuracy");
   round.loss = Number(line, "loss");
   round.batches = line.at("batches").get<std::vector<int>>();
   round.sizes = line.at("sizes").get<std::vector<int>>();
-  const auto index = line.at("round").get<std::int64_t>();
   for (const json& report : line.at("reports"))
-    round.workers.push_back(report.is_null() ? Report{} : ReadReportJson(report, index));
+    round.workers.push_back(report.is_null() ? Report{} : ReadReportJson(report, round.index));
   const auto heard = std::find_if(round.workers.begin(), round.workers.end(),
                                   [](const Report& report) { return report.iterations > 0; });
   if (heard != round.workers.end()) round.training = heard->training;
@@ -68,20 +83,10 @@ RecordedRound ParseRound(const json& line) {
 RunRecord LoadRun(const fs::path& folder) {
   RunRecord run;
   run.name = fs::absolute(folder).lexically_normal().filename().string();
-  Open(folder / "config.toml");
+  for (const char* name : {"config.toml", "rounds.jsonl"}) RequireFile(folder / name);
   run.config = LoadRunConfig((folder / "config.toml").string());
-  std::ifstream file = Open(folder / "rounds.jsonl");
-  int number = 0;
-  for (std::string line; std::getline(file, line);) {
-    ++number;
-    try {
-      run.rounds.push_back(ParseRound(json::parse(line)));
-    } catch (const json::exception& error) {
-      if (file.peek() == std::ifstream::traits_type::eof()) break;
-      throw InputError((folder / "rounds.jsonl").string() + ":" + std::to_string(number) +
-                       " is damaged: " + error.what());
-    }
-  }
+  ReadRounds(folder / "rounds.jsonl",
+             [&run](const json& line) { run.rounds.push_back(ParseRound(line)); });
   if (run.rounds.empty()) throw InputError(folder.string() + " has no rounds yet");
   const double target = run.config.job.workload.target.accuracy;
   for (const RecordedRound& round : run.rounds) {
@@ -90,15 +95,9 @@ RunRecord LoadRun(const fs::path& folder) {
     run.time_to_target_s = round.seconds;
   }
   run.accuracy = run.rounds.back().accuracy;
-  if (std::ifstream text(folder / "summary.json"); text) {
-    const json summary = json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (summary.is_object() && summary.contains("accuracy"))
-      run.accuracy = Number(summary, "accuracy");
-    if (summary.is_object() && summary.value("reached", false)) {
-      run.reached = true;
-      run.time_to_target_s = Number(summary, "time_to_target_s");
-    }
-  }
+  run.lost_rounds = run.rounds.back().index - run.rounds.front().index + 1 -
+                    static_cast<std::int64_t>(run.rounds.size());
+  TakeSummary(folder / "summary.json", run);
   return run;
 }
 

@@ -1,6 +1,7 @@
 // A run as it was recorded: what RunFolder left, read back. Plain values.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,6 +16,7 @@ namespace dynamix {
 
 // One line of rounds.jsonl.
 struct RecordedRound {
+  std::int64_t index = 0;
   double seconds = 0, window_seconds = 0;       // end of the window on the job's clock, its length
   double accuracy = kMissing;                   // held-out
   double loss = kMissing;                       // held-out
@@ -34,6 +36,7 @@ struct RunRecord {
   bool reached = false;
   double time_to_target_s = kMissing;  // when reached
   double accuracy = kMissing;          // at the end; the last round's line is written before that
+  std::int64_t lost_rounds = 0;        // that could not be recorded
 };
 
 RecordedRound ParseRound(const nlohmann::json& line);
