@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "dynamix/core/input_error.h"
-#include "dynamix/monitor/testing/test_network.h"
+#include "dynamix/monitor/testing/cannot_load_ebpf.h"
 
 namespace dynamix {
 namespace {

@@ -9,8 +9,9 @@
 #include <memory>
 
 #include "dynamix/host/capabilities.h"
+#include "dynamix/host/testing/test_network.h"
 #include "dynamix/monitor/monitor.h"
-#include "dynamix/monitor/testing/test_network.h"
+#include "dynamix/monitor/testing/cannot_load_ebpf.h"
 
 namespace dynamix {
 namespace {

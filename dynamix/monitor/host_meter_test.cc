@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "dynamix/host/testing/test_host.h"
 #include "dynamix/monitor/monitor.h"
-#include "dynamix/monitor/testing/test_network.h"
 
 namespace dynamix {
 namespace {

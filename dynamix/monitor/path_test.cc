@@ -6,9 +6,10 @@
 
 #include <cmath>
 
+#include "dynamix/host/testing/relay_process.h"
+#include "dynamix/host/testing/test_network.h"
 #include "dynamix/monitor/monitor.h"
-#include "dynamix/monitor/testing/relay_process.h"
-#include "dynamix/monitor/testing/test_network.h"
+#include "dynamix/monitor/testing/cannot_load_ebpf.h"
 
 namespace dynamix {
 namespace {

@@ -13,8 +13,9 @@
 #include <optional>
 #include <vector>
 
+#include "dynamix/host/testing/test_network.h"
 #include "dynamix/monitor/monitor.h"
-#include "dynamix/monitor/testing/test_network.h"
+#include "dynamix/monitor/testing/cannot_load_ebpf.h"
 
 namespace dynamix {
 namespace {

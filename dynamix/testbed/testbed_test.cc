@@ -11,9 +11,9 @@
 #include <filesystem>
 #include <limits>
 
+#include "dynamix/host/testing/test_network.h"
 #include "dynamix/host/text_file.h"
 #include "dynamix/job/timeline.h"
-#include "dynamix/monitor/testing/test_network.h"
 
 namespace dynamix {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "dynamix/host/helper_process.h"
-#include "dynamix/monitor/testing/test_network.h"
+#include "dynamix/host/testing/test_host.h"
 
 namespace dynamix::test {
 

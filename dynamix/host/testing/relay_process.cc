@@ -1,4 +1,4 @@
-#include "dynamix/monitor/testing/relay_process.h"
+#include "dynamix/host/testing/relay_process.h"
 
 #include <gtest/gtest.h>
 

@@ -1,24 +1,18 @@
-// Real hosts for the monitor's tests, on one machine: network namespaces, processes in cgroups, and
-// TCP between them. Tests only. One thread: children are forked, so nothing else may run.
+// TCP between the hosts of test_host.h, and what TCP_INFO of both ends says of it. Tests only. One
+// thread: children are forked, so nothing else may run.
 //
-// Namespaces have no names and children die with the test, so nothing is left behind, however the
-// test ends. What the machine refuses shows as a failed expectation; ask CannotMakeNamespaces()
-// first, and skip.
+// Children die with the test, so nothing is left behind, however the test ends. What the machine
+// refuses shows as a failed expectation; ask CannotMakeNamespaces() first, and skip.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 
+#include "dynamix/host/tcp_info.h"
 #include "dynamix/host/testing/test_host.h"
-#include "dynamix/monitor/socket_ledger.h"
 
 namespace dynamix::test {
-
-// Why the tests of the eBPF source cannot run here (they need namespaces as well); nothing when
-// they can.
-std::optional<std::string> CannotLoadEbpf();
 
 // What a transfer left in TCP_INFO of the two sockets.
 struct Transfer {

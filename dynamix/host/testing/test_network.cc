@@ -1,26 +1,16 @@
-#include "dynamix/monitor/testing/test_network.h"
+#include "dynamix/host/testing/test_network.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
-#include <thread>
 #include <vector>
-
-#include "dynamix/monitor/network_source.h"
 
 namespace dynamix::test {
 namespace {
@@ -208,16 +198,6 @@ void SenderMain(Channel& test, const std::string& address, std::uint16_t port) {
 }
 
 }  // namespace
-
-std::optional<std::string> CannotLoadEbpf() {
-  if (auto reason = CannotMakeNamespaces()) return reason;
-  const Cgroup cgroup = MakeCgroup();
-  std::string note;
-  auto source = OpenEbpfSource(cgroup.path(), &note);
-  if (!source.ok()) return "needs eBPF: " + source.error();
-  if (!note.empty()) return "needs all of eBPF: " + note;
-  return std::nullopt;
-}
 
 Receiver::Receiver(Child::Place place, const std::string& address)
     : child_(place, [&](Channel& test) { ReceiverMain(test, address); }),
