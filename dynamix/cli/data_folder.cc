@@ -1,7 +1,9 @@
 #include "dynamix/cli/data_folder.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "dynamix/core/input_error.h"
 
@@ -48,19 +50,22 @@ std::string DatasetFolder(const std::string& dataset) {
 }
 
 std::string FindData(const std::string& what, const std::string& value, const std::string& folder,
-                     const std::string& suffix) {
-  if (fs::exists(value)) return value;
+                     const std::string& suffix, std::vector<std::string> other_choices) {
+  if (fs::exists(value) && !fs::is_directory(value)) return value;
   const fs::path shipped = fs::path(DataFolder()) / folder;
   const fs::path file = shipped / (value + suffix);
   if (fs::exists(file)) return file.string();
-  std::string choices;
+  std::vector<std::string> choices = std::move(other_choices);
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(shipped, error)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.ends_with(suffix)) continue;
-    choices += (choices.empty() ? "" : ", ") + name.substr(0, name.size() - suffix.size());
+  for (const auto& entry : fs::recursive_directory_iterator(shipped, error)) {
+    const std::string name = entry.path().lexically_relative(shipped).string();
+    if (name.ends_with(suffix)) choices.push_back(name.substr(0, name.size() - suffix.size()));
   }
-  throw InputError::OutOfRange(what, value, "a file, or one of: " + choices);
+  std::sort(choices.begin(), choices.end());
+  std::string allowed = "a file, or one of: ";
+  for (const std::string& choice : choices)
+    allowed += (&choice == &choices.front() ? "" : ", ") + choice;
+  throw InputError::OutOfRange(what, value, allowed);
 }
 
 std::string FindWorkloadFile(const std::string& what, const std::string& value) {

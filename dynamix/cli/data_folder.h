@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace dynamix {
 
@@ -18,9 +19,11 @@ std::string FashionMnistFolder();
 std::string DatasetFolder(const std::string& dataset);
 
 // A path as the user wrote it, or the file of that stem in FOLDER of the data folder ("default" ->
-// policies/default.safetensors). Throws InputError naming `what`, the value and the choices.
+// policies/default.safetensors, "judge/lenet_fashion" -> workloads/judge/lenet_fashion.toml).
+// Throws InputError naming `what`, the value and the choices: the files there, and `other_choices`,
+// which the caller knows without a file.
 std::string FindData(const std::string& what, const std::string& value, const std::string& folder,
-                     const std::string& suffix);
+                     const std::string& suffix, std::vector<std::string> other_choices = {});
 
 // Of a workload, by FindData.
 std::string FindWorkloadFile(const std::string& what, const std::string& value);

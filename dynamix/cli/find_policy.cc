@@ -1,6 +1,7 @@
 #include "dynamix/cli/find_policy.h"
 
 #include <sstream>
+#include <utility>
 
 #include "dynamix/cli/data_folder.h"
 #include "dynamix/core/input_error.h"
@@ -9,10 +10,19 @@
 #include "dynamix/ppo/policy_file.h"
 
 namespace dynamix {
+namespace {
+
+std::string FindPolicyFile(const std::string& name) {
+  std::vector<std::string> rules = RuleNames();
+  rules.push_back("static:N");
+  return FindData("policy", name, "policies", ".safetensors", std::move(rules));
+}
+
+}  // namespace
 
 PolicySpec FindPolicy(const std::string& name) {
   if (IsRule(name)) return RuleSpec(name);
-  const std::string path = FindData("policy", name, "policies", ".safetensors");
+  const std::string path = FindPolicyFile(name);
   Result<PolicyModel> loaded = LoadPolicy(path);
   if (!loaded) throw InputError(path + ": " + loaded.error());
   // Shared because every job's policy reads the same weights and none of them owns the file.
@@ -34,7 +44,7 @@ std::vector<PolicySpec> FindPolicies(const std::string& names) {
 std::optional<PolicyModel> FindModel(const std::string& policy) {
   if (IsRule(policy)) return std::nullopt;
   try {
-    Result<PolicyModel> loaded = LoadPolicy(FindData("policy", policy, "policies", ".safetensors"));
+    Result<PolicyModel> loaded = LoadPolicy(FindPolicyFile(policy));
     if (loaded) return std::move(loaded).value();
   } catch (const InputError&) {  // the report still shows everything else
   }

@@ -10,7 +10,8 @@
 
 namespace dynamix {
 
-// Throws InputError for an unknown name or a file that is refused, with the reason.
+// Throws InputError for an unknown name, with all names that are known, and for a file that is
+// refused, with the reason.
 PolicySpec FindPolicy(const std::string& name);
 // "a,b,c".
 std::vector<PolicySpec> FindPolicies(const std::string& names);

@@ -1,0 +1,67 @@
+#include "dynamix/cli/find_policy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "dynamix/core/input_error.h"
+
+namespace dynamix {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+// A data folder with two policies that nobody could load.
+class FindPolicyTest : public testing::Test {
+ protected:
+  FindPolicyTest()
+      : folder_(fs::path(testing::TempDir()) / ("policies-" + std::to_string(getpid()))) {
+    for (const char* part : {"scenarios", "workloads", "policies"})
+      fs::create_directories(folder_ / part);
+    for (const char* name : {"zebra", "ape"})
+      std::ofstream(folder_ / "policies" / (std::string(name) + ".safetensors")) << "not a policy";
+    setenv("DYNAMIX_DATA", folder_.c_str(), 1);
+  }
+  ~FindPolicyTest() override {
+    unsetenv("DYNAMIX_DATA");
+    fs::remove_all(folder_);
+  }
+
+  static std::string Complaint(const std::string& name) {
+    try {
+      FindPolicy(name);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(FindPolicyTest, AMisspeltNameIsAnsweredWithEveryRuleAndEveryShippedPolicy) {
+  EXPECT_EQ(Complaint("balancd"),
+            "policy = balancd is not allowed: expected a file, or one of: "
+            "ape, balanced, goodput, noise_scale, static, static:N, zebra");
+}
+
+TEST_F(FindPolicyTest, RulesNeedNoFile) {
+  EXPECT_EQ(FindPolicy("static:16").make()->name(), "static:16");
+  EXPECT_EQ(Complaint("balanced"), "");
+}
+
+TEST_F(FindPolicyTest, AFileThatIsRefusedIsNamedWithTheReason) {
+  EXPECT_THAT(Complaint("ape"), HasSubstr("ape.safetensors' is refused"));
+}
+
+TEST_F(FindPolicyTest, AFolderIsNotAPolicy) {
+  EXPECT_THAT(Complaint(folder_.string()), HasSubstr("is not allowed"));
+}
+
+}  // namespace
+}  // namespace dynamix
