@@ -1,6 +1,13 @@
 #!/usr/bin/env python3
-"""Reads the include lines and fails on an edge the design forbids, on a public header that shows a third-party
-type, on a *_test.cc that no CMake file names, and on a word the design replaced by another.
+"""Holds the tree to docs/architecture.md. Fails on
+
+* an include that is not one of the edges below, in tests too;
+* a public header that shows a third-party type, and a standard header that core may not use;
+* a *_test.cc that no CMake file names;
+* a feature that docs/metrics.md does not list with the same unit and range;
+* a word, a name or a path that was replaced by another (REPLACED, NAMELESS);
+* a file or a docs page that a comment or a page cites and that is not there;
+* a line of docs longer than 100 characters, except in tables and code.
 
 usage: architecture_test.py SOURCE_DIR
 """
@@ -30,8 +37,35 @@ ALLOWED = {
 # Third-party headers a room's *public headers* may show.
 PUBLIC_THIRD_PARTY = {"cli": {"CLI/CLI.hpp", "nlohmann/json.hpp"}, "record": {"nlohmann/json.hpp"},
                       "evaluation": {"nlohmann/json.hpp"}}
-CORE_STANDARD_ONLY = re.compile(r"^(thread|mutex|chrono|fstream|filesystem|iostream|future|condition_variable)$")
+NOT_IN_CORE = re.compile(
+    r"^(thread|mutex|chrono|fstream|filesystem|iostream|future|condition_variable)$")
 
+# One word per concept: what is not written any more -> what to write instead.
+REPLACED = {
+    # who does it
+    r"\bcouriers?\b": "AdvisorThread, the thread of a RemoteAdvisor",
+    r"\bclerks?\b": "record writer",
+    r"\bforgives?\b": "reset",
+    r"\bcoordinators?\b": "arbitrator",
+    # batches
+    r"batch_?size": "local_batch, micro_batch or global_batch",
+    r"\b(total|effective|overall) batch": "global batch",
+    r"\b(per-worker|worker's own) batch": "local batch",
+    r"(?<!-)\bmicro-?batch": "micro batch (the flag is --micro-batch)",
+    r"\bmini[- ]batch": "minibatch (of a PPO update), local or global batch (of a job)",
+    # pages and places that a reader does not have
+    r"\bDESIGN(\.md| section)": "docs/architecture.md, or the page of docs/ that says it",
+    r"(?<![\w.}])/(work|root|home)/\w": "a path that does not depend on the machine",
+    r"\b(TODO|FIXME|XXX)\b": "the finished thing",
+}
+# Words of a file's or folder's name that do not say what it holds.
+NAMELESS = {"util", "utils", "common", "helper", "helpers", "manager", "managers", "misc", "stuff"}
+# What the words are looked for in. In python/ a batch_size is an argument of PyTorch's.
+FOLDERS = ["dynamix", "docs", "tests", "benchmarks", "examples", "cmake", "scripts", "scenarios",
+           "workloads", "python"]
+TEXTS = {".h", ".cc", ".c", ".py", ".proto", ".md", ".toml", ".txt", ".cmake", ".sh", ".in", ""}
+
+LONGEST_LINE = 100
 failures = []
 
 
@@ -57,9 +91,32 @@ def is_private(path):
     return path.suffix == ".h" and PRIVATE_HEADER in path.read_text()
 
 
+def check_project_include(room, path, name, line, header, root):
+    target = header.split("/")[1]
+    if target not in {room, "core"} | ALLOWED[room]:
+        fail(name, line, f"room {room} may not include {header}")
+    if "testing" in header.split("/") and not is_test(path):
+        fail(name, line, f"includes {header}, a test kit")
+    made = header.endswith((".pb.h", ".skel.h")) or (root / (header + ".in")).exists()
+    if path.suffix == ".h" and (root / header).exists() and is_private(root / header):
+        fail(name, line, f"{header} is private to its room's .cc files")
+    if not (root / header).exists() and not made:
+        fail(name, line, f"includes {header}, which does not exist")
+
+
+def check_other_include(room, path, name, line, header):
+    if is_test(path):
+        return
+    third_party = "/" in header and header not in PUBLIC_THIRD_PARTY.get(room, set())
+    if room == "core" and ("/" in header or header.endswith(".h") or NOT_IN_CORE.match(header)):
+        fail(name, line, f"core is std only, without I/O, threads or clock: {header}")
+    elif path.suffix == ".h" and third_party and not is_private(path):
+        fail(name, line, f"a public header shows third-party {header}")
+
+
 def check_room(room, folder, root):
     if room not in ALLOWED:
-        fail(folder.relative_to(root), 0, "a room the design does not list (tests/architecture_test.py)")
+        fail(folder.relative_to(root), 0, "a room that ALLOWED does not list")
         return
     for path in sorted(folder.rglob("*")):
         if path.suffix not in {".h", ".cc"}:
@@ -67,24 +124,11 @@ def check_room(room, folder, root):
         name = path.relative_to(root)
         for line, header, quoted in includes(path):
             if header.startswith("dynamix/"):
-                target = header.split("/")[1]
-                if target not in {room, "core"} | ALLOWED[room] and not is_test(path):
-                    fail(name, line, f"room {room} may not include {header}")
-                made = header.endswith((".pb.h", ".skel.h")) or (root / (header + ".in")).exists()
-                if path.suffix == ".h" and (root / header).exists() and is_private(root / header):
-                    fail(name, line, f"{header} is private to its room's .cc files")
-                if not (root / header).exists() and not made:
-                    fail(name, line, f"includes {header}, which does not exist")
+                check_project_include(room, path, name, line, header, root)
             elif quoted:
                 fail(name, line, f"write project includes from the root: {header}")
-            elif is_test(path):
-                continue
-            elif room == "core" and ("/" in header or header.endswith(".h") or CORE_STANDARD_ONLY.match(header)):
-                fail(name, line, f"core is std only, without I/O, threads or clock: {header}")
-            elif is_private(path):
-                continue
-            elif path.suffix == ".h" and "/" in header and header not in PUBLIC_THIRD_PARTY.get(room, set()):
-                fail(name, line, f"a public header shows third-party {header}")
+            else:
+                check_other_include(room, path, name, line, header)
 
 
 def check_tests_registered(root):
@@ -120,6 +164,67 @@ def check_fields_documented(root):
             fail("docs/metrics.md", 0, f"does not name the report's field {name}")
 
 
+def texts(root):
+    """Every text of the project but this one, which must name the words."""
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if (path.is_file() and path.suffix in TEXTS and "__pycache__" not in path.parts
+                    and path != pathlib.Path(__file__).resolve()):
+                yield path
+    yield from sorted(root.glob("*.md"))
+    yield root / "CMakeLists.txt"
+
+
+def check_words(root):
+    patterns = [(re.compile(word, re.IGNORECASE if word.islower() else 0), instead)
+                for word, instead in REPLACED.items()]
+    for path in texts(root):
+        name = path.relative_to(root)
+        python = name.parts[0] == "python"
+        for word in re.split(r"[/_.\-]", str(name).lower()):
+            if word in NAMELESS and "helper_process" not in str(name):
+                fail(name, 0, f"'{word}' in a name does not say what it holds")
+        for number, text in enumerate(path.read_text().splitlines(), 1):
+            for pattern, instead in patterns:
+                match = pattern.search(text)
+                if match and not (python and "batch" in match.group()):
+                    fail(name, number, f"'{match.group()}': write {instead}")
+
+
+def check_citations(root):
+    """Pages and files that are cited exist."""
+    rooms = "|".join(ALLOWED)
+    page = re.compile(r"\bdocs/[\w.-]+\.md\b")
+    header = re.compile(rf"(?<![\w/.])(?:dynamix/)?((?:{rooms})/[\w/]+\.(?:h|cc|proto|bpf\.c))\b")
+    for path in texts(root):
+        name = path.relative_to(root)
+        for number, text in enumerate(path.read_text().splitlines(), 1):
+            for cited in page.findall(text):
+                if not (root / cited).exists():
+                    fail(name, number, f"cites {cited}, which does not exist")
+            for cited in header.findall(text):
+                file = root / "dynamix" / cited
+                if not file.exists() and not file.with_name(file.name + ".in").exists():
+                    fail(name, number, f"cites {cited}, which does not exist")
+
+
+def check_pages(root):
+    """Links of Markdown pages lead somewhere, and their lines are short."""
+    for path in [*sorted(root.glob("*.md")), *sorted((root / "docs").glob("*.md"))]:
+        name, code = path.relative_to(root), False
+        for number, text in enumerate(path.read_text().splitlines(), 1):
+            if text.lstrip().startswith("```"):
+                code = not code
+            if code:
+                continue
+            for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+                if "://" not in link and not (path.parent / link).exists():
+                    fail(name, number, f"links to {link}, which does not exist")
+            breakable = not text.startswith(("|", "![")) and "://" not in text
+            if len(text) > LONGEST_LINE and breakable:
+                fail(name, number, f"{len(text)} characters: wrap at {LONGEST_LINE}")
+
+
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     for folder in sorted((root / "dynamix").iterdir()):
@@ -128,6 +233,9 @@ def main():
     check_tests_registered(root)
     check_metrics_documented(root)
     check_fields_documented(root)
+    check_words(root)
+    check_citations(root)
+    check_pages(root)
     for line in failures:
         print(line)
     return 1 if failures else 0

@@ -89,7 +89,7 @@ TEST(CalibrationTest, WindowsUnderASlowdownDoNotCount) {
               quiet.sample_ms * quiet.saturation.Factor(32), 0.02);
 }
 
-TEST(CalibrationTest, PredictsABatchSizeItDidNotSee) {
+TEST(CalibrationTest, PredictsALocalBatchItDidNotSee) {
   const std::vector<Trace> seen = {Record(8), Record(16), Record(64), Record(128)};
   const FittedCost cost = FitCost(seen);
   const QuadraticOptions convergence = FitConvergence(seen, 0.91);
