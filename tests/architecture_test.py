@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Holds the tree to docs/architecture.md. Fails on
 
-* an include that is not one of the edges below, in tests too;
+* an include that is not one of the edges below, in tests too, and an edge that nobody uses;
+* a table of rooms in docs/architecture.md that shows other edges;
 * a public header that shows a third-party type, and a standard header that core may not use;
 * a *_test.cc that no CMake file names;
 * a feature that docs/metrics.md does not list with the same unit and range;
@@ -26,9 +27,9 @@ ALLOWED = {
     "monitor": {"host"},
     "testbed": {"job", "host", "simulator"},
     "arbitrator": {"ppo", "host"},
-    "record": {"job", "host", "simulator", "arbitrator"},
+    "record": {"job", "host", "arbitrator"},
     "evaluation": {"job", "simulator", "arbitrator", "record"},
-    "page": {"job", "host", "simulator", "ppo", "record", "evaluation"},
+    "page": {"host", "simulator", "ppo", "record", "evaluation"},
     "rpc": {"arbitrator"},
     "training": {"job", "host", "simulator"},
     "cli": {"job", "host", "policies", "ppo", "simulator", "monitor", "testbed", "arbitrator",
@@ -59,7 +60,7 @@ REPLACED = {
     r"\b(TODO|FIXME|XXX)\b": "the finished thing",
 }
 # Words of a file's or folder's name that do not say what it holds.
-NAMELESS = {"util", "utils", "common", "helper", "helpers", "manager", "managers", "misc", "stuff"}
+NAMELESS = {"util", "utils", "common", "helpers", "manager", "managers", "misc", "stuff"}
 # What the words are looked for in. In python/ a batch_size is an argument of PyTorch's.
 FOLDERS = ["dynamix", "docs", "tests", "benchmarks", "examples", "cmake", "scripts", "scenarios",
            "workloads", "python"]
@@ -67,6 +68,7 @@ TEXTS = {".h", ".cc", ".c", ".py", ".proto", ".md", ".toml", ".txt", ".cmake", "
 
 LONGEST_LINE = 100
 failures = []
+used_edges = set()
 
 
 def fail(path, line, message):
@@ -93,6 +95,7 @@ def is_private(path):
 
 def check_project_include(room, path, name, line, header, root):
     target = header.split("/")[1]
+    used_edges.add((room, target))
     if target not in {room, "core"} | ALLOWED[room]:
         fail(name, line, f"room {room} may not include {header}")
     if "testing" in header.split("/") and not is_test(path):
@@ -129,6 +132,23 @@ def check_room(room, folder, root):
                 fail(name, line, f"write project includes from the root: {header}")
             else:
                 check_other_include(room, path, name, line, header)
+
+
+def check_edges_needed():
+    for room, targets in ALLOWED.items():
+        for target in sorted(targets):
+            if (room, target) not in used_edges:
+                fail("tests/architecture_test.py", 0, f"nobody in {room} includes {target} any more")
+
+
+def check_rooms_documented(root):
+    """docs/architecture.md names every room once in its table, with the edges of ALLOWED."""
+    text = (root / "docs/architecture.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \| ([\w, ]+) \|", text, re.MULTILINE))
+    for room, targets in ALLOWED.items():
+        edges = {"all"} if room == "cli" else {"nothing"} if room == "core" else {"core"} | targets
+        if set(rows.get(room, "").split(", ")) != edges:
+            fail("docs/architecture.md", 0, f"room {room}: the table should allow {sorted(edges)}")
 
 
 def check_tests_registered(root):
@@ -182,7 +202,7 @@ def check_words(root):
         name = path.relative_to(root)
         python = name.parts[0] == "python"
         for word in re.split(r"[/_.\-]", str(name).lower()):
-            if word in NAMELESS and "helper_process" not in str(name):
+            if word in NAMELESS:
                 fail(name, 0, f"'{word}' in a name does not say what it holds")
         for number, text in enumerate(path.read_text().splitlines(), 1):
             for pattern, instead in patterns:
@@ -230,6 +250,8 @@ def main():
     for folder in sorted((root / "dynamix").iterdir()):
         if folder.is_dir():
             check_room(folder.name, folder, root)
+    check_edges_needed()
+    check_rooms_documented(root)
     check_tests_registered(root)
     check_metrics_documented(root)
     check_fields_documented(root)
