@@ -1,16 +1,18 @@
 // Guard: sees to it that advice does not make a live job worse.
 //
-//   measure   the first rounds pass without advice: what they achieve is the rate before
-//   advise    the policy decides, while  median rate of the last rounds >= tolerance x rate before
-//             x (capacity now / capacity then, at most 1: a slower machine is not the policy's
-//             fault), and the smoothed loss stays under loss_tolerance x its best (SmoothedLoss
-//             measures it for losses of any sign). Both rates are taken at today's noise scale:
-//             that it moves is not the policy's fault either.
-//   fall back the last good batches for `hold` rounds, whose rate is the new rate before; then the
-//             policy gets another chance, and each fallback in a row doubles `hold`
+//   measure     the first rounds pass without advice; their median rate is the rate before
+//   advise      the policy decides, as long as
+//                 median rate of the last rounds  >= tolerance * rate before
+//                                                    * min(1, capacity now / capacity then)
+//                 smoothed loss                   <= loss_tolerance * its best
+//   fall back   the last good batches for `hold` rounds, whose rate is the new rate before; then
+//               the policy gets another chance, and each fallback in a row doubles `hold`
+//
+// Rates are UsefulRate (progress.h), both at today's noise scale: neither a noise scale that moves
+// nor a slower machine (capacity) is the policy's fault. SmoothedLoss measures losses of any sign.
 // "Good" batches are those in force when the rate was last above the one before; a job that runs
-// them anyway is only measured anew. Rates are UsefulRate (progress.h). Not thread-safe; never
-// fails: a round without measurements changes nothing.
+// them anyway is only measured anew. Not thread-safe; never fails: a round without measurements
+// changes nothing.
 #pragma once
 
 #include <deque>
