@@ -22,8 +22,9 @@
 //
 // where
 //
-//   tau(L)    seconds after which the reference run first reached held-out loss L
-//   L, L'     held-out loss at the start and at the end of the window
+//   tau(L)    seconds after which the reference run first reached loss L: simulator/reference.h,
+//             and arbitrator/progress.h for a live job
+//   L, L'     loss at the start and at the end of the window: held-out; of a live job training
 //   dt        seconds of the window
 //   b, b'     local batch in the window before and in this one
 //
