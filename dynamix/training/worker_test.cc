@@ -81,7 +81,10 @@ TEST_P(WorkerTest, SeveralBucketsDoNotChangeTheUpdate) {
   });
   const std::vector<float> many = Train(job_, 5);
   job_.start_batches = {7};
-  EXPECT_LT(LargestDifference(many, Train(job_, 5)), kTolerance);
+  // 1 % of the way that five such steps can go: which last bits a gradient has depends on the CPU.
+  const double adam_tolerance = 0.01 * 5 * job_.options.optimizer.learning_rate;
+  EXPECT_LT(LargestDifference(many, Train(job_, 5)),
+            GetParam() == OptimizerKind::kAdam ? adam_tolerance : kTolerance);
 }
 
 // Ranks get different advice, or none, or none yet: whatever batches they agree on, the update is
