@@ -59,6 +59,62 @@ TEST(GuardTest, SlowerMachinesAreNotThePolicysFault) {
   EXPECT_EQ(Serve(Fixed(60), 60, {}, 20).fallbacks, 0);
 }
 
+// One worker, its times in ms.
+Round TimedRound(int batch, double compute_ms, double iteration_ms, double noise_scale = kMissing) {
+  Round round;
+  round.seconds = 1;
+  RoundEntry& entry = round.entries.emplace_back();
+  entry.bounds = {.min = 4, .max = 1024};
+  entry.start_batch = 32;
+  entry.batch = batch;
+  Report& report = entry.report.emplace();
+  report.iterations = 20;
+  report.local_batch = batch;
+  report.compute_ms = compute_ms;
+  report.iteration_ms = iteration_ms;
+  report.training.noise_scale = noise_scale;
+  return round;
+}
+
+// What the guard says in the last of ten rounds of `later`, after its measuring rounds of `first`
+// and ten of `advised`.
+Guard::State Verdict(const Round& first, const Round& advised, const Round& later) {
+  Guard guard({});
+  for (int i = 0; i < 3; ++i) guard.Observe(first);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(guard.Observe(advised), Guard::State::kAdvises);
+  for (int i = 0; i < 9; ++i) guard.Observe(later);
+  return guard.Observe(later);
+}
+
+// The advised batch (40: 727 samples/s) is a little slower than the one before (32: 800), so that it
+// never counts as good and falling back to 32 stays possible.
+TEST(GuardTest, WhatAllMachinesCanStillComputeIsHeldAgainstNobody) {
+  const Round first = TimedRound(32, 32, 40), advised = TimedRound(40, 40, 55);
+  // Four times slower machines: 182 samples/s >= 0.8 x 800 x (250 / 1000).
+  EXPECT_EQ(Verdict(first, advised, TimedRound(40, 160, 220)), Guard::State::kAdvises);
+  // The same 182 samples/s from machines as fast as before is the policy's doing.
+  EXPECT_EQ(Verdict(first, advised, TimedRound(40, 40, 220)), Guard::State::kFallsBack);
+  // Three times the time on machines that are twice as slow: 242 < 0.8 x 800 x 0.5.
+  EXPECT_EQ(Verdict(first, advised, TimedRound(40, 80, 165)), Guard::State::kFallsBack);
+}
+
+// At noise scale 100, 32 samples in 40 ms are 800 x 100 / 132 = 606 useful samples/s; 400 in 400 ms
+// are more samples (1,000/s) and fewer useful ones: 1,000 x 100 / 500 = 200.
+TEST(GuardTest, SamplesBeyondTheNoiseScaleCountForLess) {
+  const Round first = TimedRound(32, 32, 40, 100), advised = TimedRound(36, 36, 44, 100);
+  EXPECT_EQ(Verdict(first, advised, TimedRound(400, 390, 400, 100)), Guard::State::kFallsBack);
+  EXPECT_EQ(Verdict(first, advised, TimedRound(400, 390, 400, 1e9)), Guard::State::kAdvises)
+      << "with that much noise every sample is useful";
+}
+
+TEST(ProgressTest, UsefulRatesAsWorkedByHand) {
+  EXPECT_DOUBLE_EQ(UsefulRate(800, 100, 100), 400);
+  EXPECT_DOUBLE_EQ(UsefulRate(1000, 400, 100), 200);
+  EXPECT_DOUBLE_EQ(UsefulRate(800, 100, kMissing), 800) << "without a noise scale all are useful";
+  EXPECT_DOUBLE_EQ(Throughput(TimedRound(32, 32, 40)), 800);
+  EXPECT_DOUBLE_EQ(Capacity(TimedRound(40, 160, 220)), 250);
+}
+
 TEST(GuardTest, OffMeansOff) {
   const Course course = Serve(Fixed(4), 40, {.on = false});
   EXPECT_EQ(course.fallbacks, 0);

@@ -103,6 +103,33 @@ TEST(BalancedPolicyTest, FollowsASlowdown) {
   EXPECT_NEAR(loop.global_batch(), 512, 4);
 }
 
+// Two workers of equal batch, whose shares of the global batch differ from it by so many percent,
+// up and down. Granularity 1, so half a sample is rounding.
+std::vector<int> BalancedSizes(int batch, double percent) {
+  Round round;
+  for (int i = 0; i < 2; ++i) {
+    RoundEntry& entry = round.entries.emplace_back();
+    entry.bounds = {.min = 1, .max = 100000};
+    entry.start_batch = entry.batch = batch;
+  }
+  States states;
+  states.workers = 2;
+  states.shares = {0.5 * (1 + percent / 100), 0.5 * (1 - percent / 100)};
+  Rng rng(1);
+  const auto policy = MakePolicy("balanced");
+  return Apply(round, states.shares, policy->Decide(round, states, rng), {});
+}
+
+// The dead band is 5 % of a batch, whatever its size: 50 of 1,000 samples, 500 of 10,000.
+TEST(BalancedPolicyTest, HoldsJustInsideItsDeadBandAndMovesJustOutside) {
+  for (const int batch : {1000, 10000}) {
+    EXPECT_EQ(BalancedSizes(batch, 4.9), std::vector<int>(2, batch)) << batch;
+    const std::vector<int> moved = BalancedSizes(batch, 5.2);
+    EXPECT_NEAR(moved[0], 1.052 * batch, 1) << batch;
+    EXPECT_NEAR(moved[1], 0.948 * batch, 1) << batch;
+  }
+}
+
 TEST(NoiseScalePolicyTest, BringsTheGlobalBatchToTheNoiseScale) {
   Loop loop("noise_scale", {1, 2}, 16);
   loop.noise_scale = 900;

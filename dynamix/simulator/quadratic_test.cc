@@ -53,6 +53,21 @@ TEST(QuadraticTest, MomentumMatchesHandWorkedSteps) {
   EXPECT_NEAR(model.ExcessLoss(), 0.54 * 0.54 + 0.0169 + 0.01, 1e-12);
 }
 
+// The velocity is in units of steps, so a change of the learning rate changes it too.
+TEST(QuadraticTest, MomentumMatchesHandWorkedStepsWhenTheLearningRateChanges) {
+  // Batch 4, rate 0.1, var n1 = 1:    v1 = 2 x0 + n1,                x1 = 0.8 x0 - 0.1 n1.
+  // Batch 8, rate 0.2, var n2 = 0.5:  v2 = 0.5 v1 + 2 x1 + n2,       x2 = x1 - 0.2 v2
+  //                                                               = 0.28 x0 - 0.16 n1 - 0.2 n2.
+  OptimizerOptions optimizer = PlainSgd(0.1, 0.5);
+  optimizer.rule = LearningRateRule::kLinear;
+  optimizer.base_batch = 4;
+  Quadratic model(OneDirection(), optimizer, 1);
+  model.Run({4}, 1);
+  EXPECT_NEAR(model.ExcessLoss(), 0.65, 1e-12);
+  model.Run({8}, 1);
+  EXPECT_NEAR(model.ExcessLoss(), 0.28 * 0.28 + 0.16 * 0.16 + 0.2 * 0.2 * 0.5, 1e-12);
+}
+
 TEST(QuadraticTest, ALongWindowEqualsManyShortOnes) {
   for (const int iterations : {1, 2, 7, 20, 31, 64}) {
     QuadraticOptions constant;

@@ -35,6 +35,19 @@ TEST(TaskTest, TheReferenceReachesEveryKindOfTargetInItsTime) {
   }
 }
 
+TEST(TaskTest, ABudgetIsTheScenariosButAtLeastThreeReferenceTimes) {
+  Scenario scenario;
+  scenario.time_budget = 0.01;
+  const Task small =
+      MakeTask({.scenario = scenario, .workload = Job({.run_share = 0.6}), .workers = 4}, {});
+  EXPECT_DOUBLE_EQ(small.limits.seconds, 3 * small.reference_seconds);
+  scenario.time_budget = 20;
+  const Task large =
+      MakeTask({.scenario = scenario, .workload = Job({.run_share = 0.6}), .workers = 4}, {});
+  EXPECT_DOUBLE_EQ(large.limits.seconds, large.MakeEnvironment()->time_budget_seconds());
+  EXPECT_GT(large.limits.seconds, 3 * large.reference_seconds);
+}
+
 TEST(TaskTest, AnOffsetChangesNoiseButNotTheTask) {
   Scenario scenario;
   scenario.events = {{.target = EventTarget::kRandom, .duration = 0.1, .every = 0.2}};
