@@ -93,9 +93,9 @@ struct Part {
   int next = kStart;
 };
 
-class Job {
+class AdvisedJob {
  public:
-  explicit Job(const Flags& flags)
+  explicit AdvisedJob(const Flags& flags)
       : flags_(flags), parts_(flags.ranks), barrier_(flags.ranks, Step{this}) {
     held_ = MustHold();
     for (int r = 0; r < flags.ranks; ++r) advisors_.push_back(MakeAdvisor(r));
@@ -112,7 +112,7 @@ class Job {
 
  private:
   struct Step {
-    Job* job;
+    AdvisedJob* job;
     void operator()() noexcept { job->TakeStep(); }
   };
 
@@ -329,5 +329,5 @@ int main(int argc, char** argv) {
     const std::string flag = argv[i];
     flags.more[flag.substr(0, flag.find('='))] = flag.substr(flag.find('=') + 1);
   }
-  Job(flags).Run();
+  AdvisedJob(flags).Run();
 }

@@ -8,10 +8,10 @@
 namespace dynamix {
 namespace {
 
-using Job = std::tuple<std::string, std::string, int, int>;  // scenario, workload, workers, seed
-using Group = std::tuple<std::string, std::string, int>;     // all seeds of a job
+using JobKey = std::tuple<std::string, std::string, int, int>;  // scenario, workload, workers, seed
+using Group = std::tuple<std::string, std::string, int>;        // all seeds of a job
 
-Job JobOf(const JobResult& r) { return {r.scenario, r.workload, r.workers, r.seed}; }
+JobKey KeyOf(const JobResult& r) { return {r.scenario, r.workload, r.workers, r.seed}; }
 Group GroupOf(const JobResult& r) { return {r.scenario, r.workload, r.workers}; }
 
 double MeanWaitShare(const Round& round) {
@@ -95,13 +95,13 @@ JobResult RunJob(Environment& environment, Arbitrator& arbitrator, double equal_
 
 Interval CompareTimes(const std::vector<JobResult>& results, const std::string& policy,
                       const std::string& baseline) {
-  std::map<Job, double> baseline_time;
+  std::map<JobKey, double> baseline_time;
   for (const JobResult& r : results)
-    if (r.policy == baseline) baseline_time[JobOf(r)] = r.time_to_target_s;
+    if (r.policy == baseline) baseline_time[KeyOf(r)] = r.time_to_target_s;
   std::vector<double> logs;
   for (const JobResult& r : results) {
     if (r.policy != policy) continue;
-    const auto found = baseline_time.find(JobOf(r));
+    const auto found = baseline_time.find(KeyOf(r));
     if (found == baseline_time.end() || !(found->second > 0) || !(r.time_to_target_s > 0)) continue;
     logs.push_back(std::log(r.time_to_target_s / found->second));
   }

@@ -43,14 +43,14 @@ Result<Welcome> JobTable::Join(const JoinMessage& message) {
     return Error{"worker and arbitrator measure different features: use the same version of both"};
   // One lock from finding to entering: else a second worker would take the job for a dead one.
   const std::lock_guard lock(mutex_);
-  Result<std::shared_ptr<Job>> job = Open(message);
+  Result<std::shared_ptr<ServedJob>> job = Open(message);
   if (!job) return Error{job.error()};
   if (!job.value()->Join(message, std::chrono::steady_clock::now()))
     return Error{"a newer process holds rank " + std::to_string(message.worker.rank)};
   return Welcome{options_.epoch, options_.gate.lease_s, options_.gate.round_deadline_s};
 }
 
-Result<std::shared_ptr<Job>> JobTable::Open(const JoinMessage& message) {
+Result<std::shared_ptr<ServedJob>> JobTable::Open(const JoinMessage& message) {
   const std::string& name = message.worker.job;
   const SteadyTime now = std::chrono::steady_clock::now();
   if (stopping_) return Error{"the arbitrator is shutting down"};
@@ -75,8 +75,9 @@ Result<std::shared_ptr<Job>> JobTable::Open(const JoinMessage& message) {
         options_.job_options ? options_.job_options(name, message.size) : ArbitratorOptions{};
     auto arbitrator = std::make_unique<Arbitrator>(policy_, std::move(own));
     const JobOptions job_options{options_.gate, options_.epoch, options_.valid_windows};
-    auto job = std::make_shared<Job>(name, message.size, message.settings, std::move(arbitrator),
-                                     job_options, [this](RoundRecord r) { Keep(std::move(r)); });
+    auto job =
+        std::make_shared<ServedJob>(name, message.size, message.settings, std::move(arbitrator),
+                                    job_options, [this](RoundRecord r) { Keep(std::move(r)); });
     Log({.event = "job_opened",
          .job = name,
          .detail = std::to_string(message.size) + " workers, policy " + policy_.name});
@@ -86,7 +87,7 @@ Result<std::shared_ptr<Job>> JobTable::Open(const JoinMessage& message) {
   }
 }
 
-std::shared_ptr<Job> JobTable::Find(const std::string& name) const {
+std::shared_ptr<ServedJob> JobTable::Find(const std::string& name) const {
   const std::lock_guard lock(mutex_);
   const auto found = jobs_.find(name);
   return found == jobs_.end() ? nullptr : found->second;
@@ -99,7 +100,7 @@ void JobTable::SetPolicy(const PolicySpec& policy) {
 }
 
 void JobTable::ShutDown() {
-  std::map<std::string, std::shared_ptr<Job>> jobs;
+  std::map<std::string, std::shared_ptr<ServedJob>> jobs;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -125,7 +126,7 @@ void JobTable::RunTimer() {
   std::unique_lock lock(mutex_);
   while (!timer_wakes_.wait_for(lock, kTick, [this] { return stopping_; })) {
     const SteadyTime now = std::chrono::steady_clock::now();
-    std::vector<std::shared_ptr<Job>> jobs;
+    std::vector<std::shared_ptr<ServedJob>> jobs;
     for (auto entry = jobs_.begin(); entry != jobs_.end();) {
       if (entry->second->IsAbandoned(now, options_.job_memory_s)) {
         Log({.event = "job_forgotten", .job = entry->first});

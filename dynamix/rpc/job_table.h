@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-#include "dynamix/rpc/job.h"
+#include "dynamix/rpc/served_job.h"
 #include "dynamix/rpc/service.h"
 
 namespace dynamix {
@@ -27,7 +27,7 @@ class JobTable {
   // Enters the worker, opening its job when there is none. An Error says why not.
   Result<Welcome> Join(const JoinMessage& message);
   // Null when there is no such job. Shared, because a job may be forgotten while it is asked.
-  std::shared_ptr<Job> Find(const std::string& name) const;
+  std::shared_ptr<ServedJob> Find(const std::string& name) const;
   void SetPolicy(const PolicySpec& policy);
   // Answers whoever waits; nobody is let in any more.
   void ShutDown();
@@ -39,7 +39,7 @@ class JobTable {
 
  private:
   // With the lock held.
-  Result<std::shared_ptr<Job>> Open(const JoinMessage& message);
+  Result<std::shared_ptr<ServedJob>> Open(const JoinMessage& message);
   void Keep(RoundRecord record);
   void RunTimer();
   void RunRecordWriter();
@@ -47,7 +47,7 @@ class JobTable {
   const ServiceOptions options_;
   mutable std::mutex mutex_;  // of the table, not of its jobs
   PolicySpec policy_;
-  std::map<std::string, std::shared_ptr<Job>> jobs_;
+  std::map<std::string, std::shared_ptr<ServedJob>> jobs_;
   bool stopping_ = false;
 
   std::mutex records_mutex_;

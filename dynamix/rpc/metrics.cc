@@ -33,7 +33,7 @@ class Metrics::Implementation {
 
   void Add(const RoundRecord& record) {
     const std::lock_guard lock(mutex_);
-    Job& job = Find(record.job);
+    JobSeries& job = Find(record.job);
     const Decision& decision = record.decision;
     job.rounds->Increment();
     job.late->Increment(record.late);
@@ -61,7 +61,7 @@ class Metrics::Implementation {
   }
 
  private:
-  struct Job {
+  struct JobSeries {
     Counter *rounds, *late, *fallbacks;
     Gauge *global_batch, *window_seconds, *fallback, *updates, *useful_rate, *loss;
     std::vector<Gauge*> batches;  // by rank
@@ -74,7 +74,7 @@ class Metrics::Implementation {
     return prometheus::BuildGauge().Name(name).Help(help).Register(*registry_);
   }
 
-  Job& Find(const std::string& name) {
+  JobSeries& Find(const std::string& name) {
     const auto found = jobs_.find(name);
     if (found != jobs_.end()) return found->second;
     if (jobs_.size() >= kMostJobs) Forget(order_.front());
@@ -93,7 +93,7 @@ class Metrics::Implementation {
   }
 
   void Forget(const std::string name) {
-    const Job& job = jobs_.at(name);
+    const JobSeries& job = jobs_.at(name);
     rounds_.Remove(job.rounds);
     late_.Remove(job.late);
     fallbacks_.Remove(job.fallbacks);
@@ -111,7 +111,7 @@ class Metrics::Implementation {
   prometheus::Exposer exposer_;
   const std::shared_ptr<prometheus::Registry> registry_;  // shared: the library wants it so
   std::mutex mutex_;
-  std::map<std::string, Job> jobs_;
+  std::map<std::string, JobSeries> jobs_;
   std::deque<std::string> order_;  // oldest job first
 
   Family<Counter>& rounds_ = AddCounter("dynamix_rounds_total", "Rounds closed");

@@ -127,7 +127,7 @@ class Methods {
       return Finish(call, allowed);
     if (message.value().highest_epoch > options_.epoch)
       return Finish(call, {StatusCode::FAILED_PRECONDITION, "this arbitrator is stale"});
-    const std::shared_ptr<Job> job = table_.Find(worker.job);
+    const std::shared_ptr<ServedJob> job = table_.Find(worker.job);
     if (job == nullptr || worker.rank >= job->size())
       return Finish(call, StatusOf(Refusal::kUnknown));
     table_.CountReport();
@@ -143,7 +143,7 @@ class Methods {
     const Result<WorkerName> worker = Read(request.worker());
     if (!worker) return {StatusCode::INVALID_ARGUMENT, worker.error()};
     if (grpc::Status allowed = Allow(context, worker.value()); !allowed.ok()) return allowed;
-    const std::shared_ptr<Job> job = table_.Find(worker.value().job);
+    const std::shared_ptr<ServedJob> job = table_.Find(worker.value().job);
     if (job && worker.value().rank < job->size())
       job->Leave(worker.value(), std::chrono::steady_clock::now());
     return grpc::Status::OK;

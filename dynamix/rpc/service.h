@@ -12,8 +12,8 @@
 
 #include "dynamix/core/policy_spec.h"
 #include "dynamix/core/result.h"
-#include "dynamix/rpc/job.h"
 #include "dynamix/rpc/security.h"
+#include "dynamix/rpc/served_job.h"
 
 namespace dynamix {
 

@@ -1,4 +1,4 @@
-#include "dynamix/rpc/job.h"
+#include "dynamix/rpc/served_job.h"
 
 #include <utility>
 
@@ -10,8 +10,9 @@ constexpr int kPartialRounds = 20;
 
 }  // namespace
 
-Job::Job(std::string name, int size, const JobSettings& settings,
-         std::unique_ptr<Arbitrator> arbitrator, const JobOptions& options, OnRecord on_record)
+ServedJob::ServedJob(std::string name, int size, const JobSettings& settings,
+                     std::unique_ptr<Arbitrator> arbitrator, const JobOptions& options,
+                     OnRecord on_record)
     : name_(std::move(name)),
       size_(size),
       options_(options),
@@ -24,14 +25,14 @@ Job::Job(std::string name, int size, const JobSettings& settings,
   last_.window = -1;
 }
 
-bool Job::Join(const JoinMessage& message, SteadyTime now) {
+bool ServedJob::Join(const JoinMessage& message, SteadyTime now) {
   const std::lock_guard lock(mutex_);
   if (message.worker.rank == 0) settings_ = message.settings;
   seen_ = now;
   return gate_.Join(message.worker.rank, message.worker.incarnation, message.next_window, now);
 }
 
-void Job::Leave(const WorkerName& worker, SteadyTime now) {
+void ServedJob::Leave(const WorkerName& worker, SteadyTime now) {
   {
     const std::lock_guard lock(mutex_);
     gate_.Leave(worker.rank, worker.incarnation);
@@ -40,13 +41,13 @@ void Job::Leave(const WorkerName& worker, SteadyTime now) {
   Tick(now);
 }
 
-Advice Job::AdviceFor(int rank) const {
+Advice ServedJob::AdviceFor(int rank) const {
   Advice advice = last_;
   if (!last_sizes_.empty() && last_active_[rank]) advice.batch = last_sizes_[rank];
   return advice;
 }
 
-void Job::Report(const ReportMessage& message, SteadyTime now, Reply reply) {
+void ServedJob::Report(const ReportMessage& message, SteadyTime now, Reply reply) {
   Answers answers;
   {
     const std::lock_guard lock(mutex_);
@@ -59,7 +60,7 @@ void Job::Report(const ReportMessage& message, SteadyTime now, Reply reply) {
   for (const Answered& answer : answers) answer.reply(answer.refusal, answer.advice);
 }
 
-void Job::Enter(const ReportMessage& message, SteadyTime now, Reply reply, Answers& answers) {
+void ServedJob::Enter(const ReportMessage& message, SteadyTime now, Reply reply, Answers& answers) {
   const int rank = message.worker.rank;
   if (gate_.MustClose(message.window)) CloseRound(now, answers);
   const RoundGate::Arrival arrival =
@@ -88,7 +89,7 @@ void Job::Enter(const ReportMessage& message, SteadyTime now, Reply reply, Answe
   }
 }
 
-Decision Job::Decide(const Round& round) {
+Decision ServedJob::Decide(const Round& round) {
   // A policy remembers the cluster it sees first, so that must be the whole one; but not for ever.
   if (gate_.AllHeard() || ++partial_rounds_ > kPartialRounds) return arbitrator_->Step(round);
   Decision decision;
@@ -97,7 +98,7 @@ Decision Job::Decide(const Round& round) {
   return decision;
 }
 
-void Job::CloseRound(SteadyTime now, Answers& answers) {
+void ServedJob::CloseRound(SteadyTime now, Answers& answers) {
   RoundRecord record;
   record.job = name_;
   record.round = gate_.Close(settings_, now);
@@ -123,7 +124,7 @@ void Job::CloseRound(SteadyTime now, Answers& answers) {
   if (on_record_) on_record_(std::move(record));
 }
 
-void Job::Tick(SteadyTime now) {
+void ServedJob::Tick(SteadyTime now) {
   Answers answers;
   {
     const std::lock_guard lock(mutex_);
@@ -132,12 +133,12 @@ void Job::Tick(SteadyTime now) {
   for (const Answered& answer : answers) answer.reply(answer.refusal, answer.advice);
 }
 
-void Job::SetPolicy(const PolicySpec& policy) {
+void ServedJob::SetPolicy(const PolicySpec& policy) {
   const std::lock_guard lock(mutex_);
   arbitrator_->SetPolicy(policy);
 }
 
-void Job::ShutDown() {
+void ServedJob::ShutDown() {
   std::map<int, Reply> waiting;
   {
     const std::lock_guard lock(mutex_);
@@ -147,12 +148,12 @@ void Job::ShutDown() {
   for (const auto& [rank, reply] : waiting) reply(Refusal::kShutDown, {});
 }
 
-int Job::LiveCount(SteadyTime now) const {
+int ServedJob::LiveCount(SteadyTime now) const {
   const std::lock_guard lock(mutex_);
   return gate_.LiveCount(now);
 }
 
-bool Job::IsAbandoned(SteadyTime now, double seconds) const {
+bool ServedJob::IsAbandoned(SteadyTime now, double seconds) const {
   const std::lock_guard lock(mutex_);
   const auto silence =
       std::chrono::duration_cast<SteadyTime::duration>(std::chrono::duration<double>(seconds));

@@ -1,4 +1,4 @@
-// Job: one training job at the arbitrator: its gate, its decisions, and the answers that wait.
+// ServedJob: one training job at the arbitrator: its gate, its decisions, and the answers that wait.
 //
 // Thread-safe. A reply is called exactly once, without the job's lock, on whatever thread closed
 // the round (or in the call itself). Jobs share nothing, so one cannot touch another.
@@ -36,11 +36,11 @@ struct JobOptions {
   int valid_windows = 3;  // how long advice may be used
 };
 
-class Job {
+class ServedJob {
  public:
   // `on_record` is called under the job's lock, so it must be quick.
-  Job(std::string name, int size, const JobSettings& settings,
-      std::unique_ptr<Arbitrator> arbitrator, const JobOptions& options, OnRecord on_record);
+  ServedJob(std::string name, int size, const JobSettings& settings,
+            std::unique_ptr<Arbitrator> arbitrator, const JobOptions& options, OnRecord on_record);
 
   const std::string& name() const { return name_; }
   int size() const { return size_; }
