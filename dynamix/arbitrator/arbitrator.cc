@@ -205,10 +205,11 @@ Arbitrator::Arbitrator(const LearningOptions& options, Learner& learner)
 }
 
 void Arbitrator::SetPolicy(const PolicySpec& policy) {
+  std::unique_ptr<Policy> fresh = policy_ != nullptr ? policy.make() : nullptr;  // may throw
   name_ = policy.name;
   guard_.Reset();
   if (policy_ == nullptr) return;
-  policy_ = policy.make();
+  policy_ = std::move(fresh);
   options_.actions = policy.actions;
   options_.objective = policy.objective;
 }

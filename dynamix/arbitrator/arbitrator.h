@@ -116,10 +116,10 @@ class Arbitrator {
   ProgressClock clock_;
   bool advise_ = true;  // false: the guard decides, nothing is learned from what follows
 
-  // Learning.
+  // Learning. The update under way reads batch_, so online_, which waits for it, goes first.
+  std::optional<RoundBatch> batch_;
   std::unique_ptr<OnlineLearner> online_;
   Learner* learner_ = nullptr;  // online_'s, or borrowed; null: frozen
-  std::optional<RoundBatch> batch_;
   // False while an update is under way on a thread of its own: the job then keeps its batches, so
   // that nobody ever waits for learning.
   bool learns_ = false;

@@ -4,7 +4,8 @@
 //   advise      the policy decides, as long as
 //                 median rate of the last rounds  >= tolerance * rate before
 //                                                    * min(1, capacity now / capacity then)
-//                 smoothed loss                   <= loss_tolerance * its best
+//                 rise of the smoothed loss above its best (SmoothedLoss)
+//                                                 <= loss_tolerance - 1
 //   fall back   the last good batches for `hold` rounds, whose rate is the new rate before; then
 //               the policy gets another chance, and each fallback in a row doubles `hold`
 //

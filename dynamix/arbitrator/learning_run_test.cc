@@ -26,8 +26,14 @@ LearningTask MakeFakeTask(std::int64_t number, std::uint64_t) {
   return task;
 }
 
+// A problem that is solved in seconds: steps that change the batch at once, judged by the near
+// future.
 LearningRunOptions SmallRun(int updates) {
   LearningRunOptions options;
+  options.learning.actions = {.kind = ActionKind::kWide};
+  options.learning.objective = {
+      .reward = {.stability = 0.02}, .team_discount = 0.96, .units_per_run = 50, .missed_cost = 1};
+  options.team_ppo = options.local_ppo = {};
   options.learning.jobs = 16;
   options.learning.max_workers = 4;
   options.learning.threads = 2;

@@ -84,7 +84,12 @@ bool OnlineLearner::busy() {
 
 void OnlineLearner::StartUpdate(const Observation& local_next, const Observation& team_next) {
   updating_ = true;
-  thread_ = std::thread([this, local_next, team_next] { Update(local_next, team_next); });
+  try {
+    thread_ = std::thread([this, local_next, team_next] { Update(local_next, team_next); });
+  } catch (...) {  // no more threads: the next round tries again
+    updating_ = false;
+    throw;
+  }
 }
 
 void OnlineLearner::Update(const Observation& local_next, const Observation& team_next) {

@@ -107,6 +107,15 @@ TEST_F(OnlineLearnerTest, HoldsWhileTheGuardDecides) {
   EXPECT_EQ(arbitrator->updates(), 0) << "nothing is learned from what it did not decide";
 }
 
+TEST_F(OnlineLearnerTest, AJobMayEndWhileItLearns) {
+  options_.team_ppo.epochs = options_.local_ppo.epochs = 100;  // long enough to be under way
+  const auto arbitrator = Make();
+  FakeJob job(3, 200, 1e9);
+  Round round = job.Reset();
+  for (int i = 0; i < options_.team_ppo.steps + 1; ++i)
+    round = job.Step(arbitrator->Step(round, {.progress_seconds = round.seconds}).sizes);
+}
+
 TEST_F(OnlineLearnerTest, AFullDiskIsToldAndLearningGoesOn) {
   fs::create_directories(folder_.parent_path());
   std::ofstream(folder_) << "a file where the folder should be";

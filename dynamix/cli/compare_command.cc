@@ -98,6 +98,7 @@ std::vector<std::string> SharedArguments(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0 || kOwn.contains(option->get_name())) continue;
     arguments.push_back(option->get_name());
+    if (option->get_items_expected_max() == 0) continue;  // a flag: naming it says it all
     for (const std::string& value : option->results()) arguments.push_back(value);
   }
   return arguments;

@@ -53,7 +53,8 @@ def main():
         work = pathlib.Path(name)
         (work / "small.toml").write_text(workload(planned_samples=4000, accuracy=0.5))
         (work / "nodes.toml").write_text(PACED)
-        live = ("--policies", "static:8,balanced", "--epochs", "0.05")
+        # --no-guard: a flag without a value is handed on as it was given.
+        live = ("--policies", "static:8,balanced", "--epochs", "0.05", "--no-guard")
 
         # Interrupted in the second run; the same command goes on with it and leaves the first alone.
         errors = interrupted(program, work, live)

@@ -51,7 +51,7 @@ nlohmann::json EventsJson(const TrainFlags& flags, const TrainJob& job, double s
 }  // namespace
 
 RunConfig ConfigOf(const TrainFlags& flags, const JobSpec& spec) {
-  return {.backend = flags.backend, .policy = flags.policy, .job = spec};
+  return {.backend = flags.backend, .policy = flags.policy, .job = spec, .guard = flags.guard};
 }
 
 nlohmann::json SummaryJson(const TrainFlags& flags, const TrainJob& job, const JobResult& result,

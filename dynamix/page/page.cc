@@ -269,13 +269,18 @@ std::string DecisionTable(const RunRecord& run, const FindModelFunction& find_mo
     if (round.sizes == round.batches) continue;
     if (++count > kMostDecisions) continue;
     ++shown;
-    rows += "<tr>" + Cell(Seconds(round.seconds)) +
-            Cell(round.actions ? Escape(TeamText(kind, *round.actions)) : "size") +
-            Cell(BatchesText(round.batches) + " &rarr; " + BatchesText(round.sizes),
-                 " class=\"text\"") +
-            Cell(ReasonsText(reasons.Of(round, r > 0 ? &run.rounds[r - 1] : nullptr, kReasons)),
-                 " class=\"text why\"") +
-            "</tr>";
+    rows +=
+        "<tr>" + Cell(Seconds(round.seconds)) +
+        Cell(round.guarded   ? "guard"
+             : round.actions ? Escape(TeamText(kind, *round.actions))
+                             : "size") +
+        Cell(BatchesText(round.batches) + " &rarr; " + BatchesText(round.sizes),
+             " class=\"text\"") +
+        Cell(round.guarded
+                 ? "slower than before: back to the last good batches"
+                 : ReasonsText(reasons.Of(round, r > 0 ? &run.rounds[r - 1] : nullptr, kReasons)),
+             " class=\"text why\"") +
+        "</tr>";
   }
   if (count == 0) return "<p class=\"lead\">No decision changed a batch.</p>";
   const std::string what =

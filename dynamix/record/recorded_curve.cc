@@ -11,7 +11,7 @@ RecordedCurve ReadRecordedCurve(const std::filesystem::path& path) {
   double seconds = 0;
   ReadRounds(path, [&](const nlohmann::json& line) {
     const RecordedRound round = ParseRound(line);
-    seconds += round.window_seconds;
+    if (!IsMissing(round.window_seconds)) seconds += round.window_seconds;
     double sum = 0;
     int count = 0;
     for (const Report& report : round.workers) {

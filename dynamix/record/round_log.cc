@@ -10,18 +10,6 @@ namespace {
 // Open files at most: old jobs' are opened again when they speak.
 constexpr std::size_t kMostFiles = 64;
 
-const char* Name(Guard::State state) {
-  switch (state) {
-    case Guard::State::kMeasures:
-      return "measures";
-    case Guard::State::kAdvises:
-      return "advises";
-    case Guard::State::kFallsBack:
-      break;
-  }
-  return "falls_back";
-}
-
 }  // namespace
 
 void RoundLog::Add(const RoundRecord& record) {
@@ -35,7 +23,6 @@ void RoundLog::Add(const RoundRecord& record) {
   nlohmann::json line = RoundJson(record.round, decision, truth);
   line["job"] = record.job;
   line["policy"] = decision.policy;
-  line["guard"] = Name(decision.guard);
   line["late"] = record.late;
   line["updates"] = record.updates;
   if (const Status added = file.Add(line); !added) throw std::runtime_error(added.error());

@@ -53,10 +53,14 @@ Status RoundsWriter::Open() {
   if (error) return Error{"cannot make " + path_.parent_path().string() + ": " + error.message()};
   file_ = FileDescriptor(open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   struct stat about {};
-  if (!file_.valid() || fstat(file_.get(), &about) != 0) return FileError(path_);
-  const std::optional<std::int64_t> whole = WholeLines(file_.get(), about.st_size);
-  if (!whole || (*whole < about.st_size && ftruncate(file_.get(), *whole) != 0))
-    return FileError(path_);
+  const bool known = file_.valid() && fstat(file_.get(), &about) == 0;
+  const std::optional<std::int64_t> whole =
+      known ? WholeLines(file_.get(), about.st_size) : std::nullopt;
+  if (!whole || (*whole < about.st_size && ftruncate(file_.get(), *whole) != 0)) {
+    Error failure = FileError(path_);
+    file_ = {};  // nobody may cut a file whose length is not known
+    return failure;
+  }
   size_ = *whole;
   return Nothing{};
 }
@@ -65,10 +69,12 @@ Result<std::int64_t> RoundsWriter::KeepBefore(std::int64_t end) {
   if (Status opened = Open(); !opened) return Error{opened.error()};
   std::int64_t lines = 0, bytes = 0;
   std::ifstream file(path_, std::ios::binary);
+  if (!file) return Error{"cannot read " + path_.string()};
   for (std::string line; lines < end && std::getline(file, line) && !file.eof(); ++lines) {
     if (const std::int64_t round = RoundOf(line); round < 0 || round >= end) break;
     bytes += static_cast<std::int64_t>(line.size()) + 1;
   }
+  if (file.bad()) return Error{"cannot read " + path_.string()};
   if (ftruncate(file_.get(), bytes) != 0) return FileError(path_);
   size_ = bytes;
   return lines;
@@ -111,10 +117,9 @@ void ReadRounds(const fs::path& path, const std::function<void(const json& line)
   std::int64_t number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
-    const bool cut = file.eof();  // no newline
+    if (file.eof()) break;  // no newline
     try {
-      const json round = json::parse(line, nullptr, /*allow_exceptions=*/!cut);
-      if (!round.is_discarded()) visit(round);
+      visit(json::parse(line));
     } catch (const json::exception& error) {
       throw InputError(path.string() + ":" + std::to_string(number) +
                        " is damaged: " + error.what());

@@ -16,6 +16,7 @@ void VisitFields(TomlFields& fields, RunConfig& config) {
     run.Integer("seed", seed, 0, 1 << 30);
     config.job.seed = static_cast<std::uint64_t>(seed);
     run.Integer("window", config.job.window, 1, 100000);
+    run.Flag("guard", config.guard);
   });
   fields.Section("workload",
                  [&](TomlFields& inner) { dynamix::VisitFields(inner, config.job.workload); });

@@ -12,6 +12,7 @@ struct RunConfig {
   std::string backend = "virtual";  // sim, virtual or live
   std::string policy = "static";    // as the user named it
   JobSpec job;
+  bool guard = true;  // live: on (arbitrator/guard.h)
 };
 
 std::string FormatRunConfig(const RunConfig& config);

@@ -10,6 +10,18 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+const char* Name(Guard::State state) {
+  switch (state) {
+    case Guard::State::kMeasures:
+      return "measures";
+    case Guard::State::kAdvises:
+      return "advises";
+    case Guard::State::kFallsBack:
+      break;
+  }
+  return "falls_back";
+}
+
 // Those that were used: of the decision before this round.
 json RewardJson(const Decision& decision) {
   const Rewards& rewards = decision.rewards;
@@ -29,6 +41,7 @@ json RoundJson(const Round& round, const Decision& decision, const Truth& truth)
                {"accuracy", truth.held_out_accuracy},
                {"loss", truth.held_out_loss},
                {"sizes", decision.sizes},
+               {"guard", Name(decision.guard)},
                {"team_state", decision.states.team},
                {"local_states", decision.states.local},
                {"rewards", RewardJson(decision)}};

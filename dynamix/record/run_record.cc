@@ -72,6 +72,7 @@ RecordedRound ParseRound(const json& line) {
   if (heard != round.workers.end()) round.training = heard->training;
   round.team_state = Floats(line, "team_state");
   round.local_states = Floats(line, "local_states");
+  round.guarded = line.value("guard", "advises") != "advises";
   if (line.contains("team_action"))
     round.actions = Actions{.team = line["team_action"].get<int>(),
                             .local = line.at("local_actions").get<std::vector<int>>()};

@@ -25,6 +25,7 @@ struct RecordedRound {
   TrainingReport training;                      // of the first worker that reported
   std::vector<float> team_state, local_states;  // NaN: missing
   std::optional<Actions> actions;               // nothing when the policy named sizes
+  bool guarded = false;                         // the guard decided, not the policy
 
   double GlobalBatch() const;
 };

@@ -154,6 +154,7 @@ bool HasCheckpoint(const fs::path& folder) {
 }
 
 Status RemoveCheckpoints(const fs::path& folder) {
+  RemoveUnfinished(folder);
   std::error_code error;
   for (const fs::path& path : {Before(folder), Newest(folder)})
     if (fs::exists(path) && !fs::remove(path, error))
@@ -167,7 +168,7 @@ Status SaveCheckpoint(const fs::path& folder, const Checkpoint& checkpoint) {
   if (error) return Error{"cannot make " + folder.string() + ": " + error.message()};
   RemoveUnfinished(folder);
   return WriteBytes(Newest(folder).string(), Encode(checkpoint),
-                    /*keep=*/[](const std::string&) { return true; });
+                    /*keep=*/[](const std::string& path) { return Decode(path).ok(); });
 }
 
 Result<Checkpoint> LoadCheckpoint(const fs::path& folder) {
