@@ -123,10 +123,10 @@ void Arbitrator::Observe(int job, const Round& round) {
   if (learns_) batch_->Set(job, round, slot.states);
 }
 
-std::optional<LearnerStatistics> Arbitrator::Update(double progress) {
+std::optional<LearnerStatistics> Arbitrator::Update(double learned_share) {
   if (!learns_ || !learner_->Full()) return std::nullopt;
   DYNAMIX_CHECK(!open_, "Update follows Close");
-  if (online_ == nullptr) return learner_->Update(batch_->Local(), batch_->Team(), progress);
+  if (online_ == nullptr) return learner_->Update(batch_->Local(), batch_->Team(), learned_share);
   online_->StartUpdate(batch_->Local(), batch_->Team());
   learns_ = false;
   return std::nullopt;

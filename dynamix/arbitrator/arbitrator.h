@@ -82,8 +82,8 @@ class Arbitrator {
   void Observe(int job, const Round& round);
   // The rounds that followed the last Decide, one per job.
   void Close(const std::vector<Round>& rounds, const std::vector<WindowOutcome>& outcomes);
-  // Learns when the rollout is full; `progress` in [0, 1] is how much of the learning is done.
-  std::optional<LearnerStatistics> Update(double progress);
+  // Learns when the rollout is full; `learned_share` in [0, 1] is how much of the learning is done.
+  std::optional<LearnerStatistics> Update(double learned_share);
   // The local batches of every job for the next window.
   std::vector<std::vector<int>> Decide();
 

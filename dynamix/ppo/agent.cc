@@ -115,7 +115,7 @@ void Agent::Close(const Outcome& outcome) {
   rollout_.Close(outcome, bootstraps);
 }
 
-UpdateStatistics Agent::Update(const Observation& next, double progress) {
+UpdateStatistics Agent::Update(const Observation& next, double learned_share) {
   DYNAMIX_CHECK(rollout_.Full(), "an update needs a full rollout");
   UpdateStatistics before;
   const Advantages advantages = RolloutAdvantages(next, before);
@@ -138,7 +138,7 @@ UpdateStatistics Agent::Update(const Observation& next, double progress) {
                                .returns = returns,
                                .values = old_values};
   UpdateStatistics statistics =
-      UpdateNetwork(model_.network, adam_, loss_, samples, rows, options_.ppo, progress, rng_);
+      UpdateNetwork(model_.network, adam_, loss_, samples, rows, options_.ppo, learned_share, rng_);
   statistics.explained_variance = before.explained_variance;
   statistics.mean_reward = before.mean_reward;
   statistics.reward_scale = before.reward_scale;

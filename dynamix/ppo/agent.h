@@ -4,7 +4,7 @@
 //     const std::vector<int>& actions = agent.Act(observation);   // opens a step
 //     ... the environments move ...
 //     agent.Close(outcome);                                       // closes it
-//     if (agent.Full()) statistics = agent.Update(next_observation, progress);
+//     if (agent.Full()) statistics = agent.Update(next_observation, learned_share);
 //   }
 // Everything random comes from its own generator, so a run is repeatable bit for bit, and two
 // agents may run on two threads. Not thread-safe itself. Options are checked at construction
@@ -51,9 +51,9 @@ class Agent {
   const std::vector<int>& Act(const Observation& observation);
   void Close(const Outcome& outcome);
   bool Full() const { return rollout_.Full(); }
-  // Learns from the full rollout and empties it. `next` is what the rows see now; `progress` in [0,
-  // 1] is how much of the planned learning is done.
-  UpdateStatistics Update(const Observation& next, double progress);
+  // Learns from the full rollout and empties it. `next` is what the rows see now; `learned_share`
+  // in [0, 1] is how much of the planned learning is done.
+  UpdateStatistics Update(const Observation& next, double learned_share);
 
   const AgentOptions& options() const { return options_; }
   const ActorCritic& model() const { return model_; }

@@ -88,10 +88,10 @@ Learner::Learner(const LearnerOptions& options) : options_(options) {
 bool Learner::Full() const { return (!local_ || local_->Full()) && (!team_ || team_->Full()); }
 
 LearnerStatistics Learner::Update(const Observation& local_next, const Observation& team_next,
-                                  double progress) {
+                                  double learned_share) {
   LearnerStatistics statistics;
-  auto learn_local = [&] { statistics.local = local_->Update(local_next, progress); };
-  auto learn_team = [&] { statistics.team = team_->Update(team_next, progress); };
+  auto learn_local = [&] { statistics.local = local_->Update(local_next, learned_share); };
+  auto learn_team = [&] { statistics.team = team_->Update(team_next, learned_share); };
   if (local_ && team_ && options_.threads == 2) {
     std::exception_ptr failure;
     std::thread other([&] {

@@ -39,9 +39,9 @@ class Learner {
 
   // Every head has a full rollout.
   bool Full() const;
-  // Learns from the full rollouts; `*_next` is what the rows see now. `progress` in [0, 1].
+  // Learns from the full rollouts; `*_next` is what the rows see now. `learned_share` in [0, 1].
   LearnerStatistics Update(const Observation& local_next, const Observation& team_next,
-                           double progress);
+                           double learned_share);
 
   // The policy as it is now; `actions` must switch on the heads that are here.
   PolicyModel Model(const ActionOptions& actions, const Objective& objective,

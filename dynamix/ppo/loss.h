@@ -77,9 +77,8 @@ class LossPass {
   LossParts Compute(const Network<T>& network, const Samples<T>& samples, std::span<const int> rows,
                     const LossOptions& options, std::span<T> gradient);
 
-  // Per-row results of the last chunk, for tests: log-probability of the action, entropy, value.
+  // Per-row results of the last chunk, for tests: log-probability of the action, value.
   const std::vector<T>& log_probs() const { return log_probs_; }
-  const std::vector<T>& entropies() const { return entropies_; }
   const std::vector<T>& values() const { return values_; }
 
  private:

@@ -11,8 +11,8 @@ namespace {
 constexpr double kTiny = std::numeric_limits<double>::min();
 constexpr double kMost = 1e6;
 
-double Between(double first, double last, double progress) {
-  return first + (last - first) * std::clamp(progress, 0.0, 1.0);
+double Between(double first, double last, double learned_share) {
+  return first + (last - first) * std::clamp(learned_share, 0.0, 1.0);
 }
 
 }  // namespace
@@ -34,12 +34,12 @@ void PpoOptions::Validate() const {
   RequireInRange("adam_epsilon", adam_epsilon, kTiny, 1.0);
 }
 
-double PpoOptions::LearningRate(double progress) const {
-  return Between(learning_rate, learning_rate * final_learning_rate_share, progress);
+double PpoOptions::LearningRate(double learned_share) const {
+  return Between(learning_rate, learning_rate * final_learning_rate_share, learned_share);
 }
 
-double PpoOptions::EntropyCoefficient(double progress) const {
-  return Between(entropy_coefficient, final_entropy_coefficient, progress);
+double PpoOptions::EntropyCoefficient(double learned_share) const {
+  return Between(entropy_coefficient, final_entropy_coefficient, learned_share);
 }
 
 }  // namespace dynamix

@@ -14,8 +14,8 @@ struct PpoOptions {
   int minibatches = 4;
   // Adam's step size at the start, in (0, 1].
   double learning_rate = 3e-4;
-  // Lowers the learning rate linearly to this part of it as progress goes from 0 to 1, in [0, 1];
-  // 1: constant.
+  // Lowers the learning rate linearly to this part of it as the learned share goes from 0 to 1, in
+  // [0, 1]; 1: constant.
   double final_learning_rate_share = 0;
   // Weight of later temporal differences in an advantage, in [0, 1]; 0: one step, 1: the whole
   // return.
@@ -24,8 +24,8 @@ struct PpoOptions {
   double clip = 0.2;
   // The same for values, in units of the value network; 0: off (it rarely helps).
   double value_clip = 0;
-  // Reward for undecidedness at the start, >= 0, and at progress 1. Raise when a policy settles too
-  // early.
+  // Reward for undecidedness at the start, >= 0, and at the end of learning. Raise when a policy
+  // settles too early.
   double entropy_coefficient = 0.01;
   double final_entropy_coefficient = 0.001;
   // Weight of the value loss, >= 0.
@@ -47,8 +47,8 @@ struct PpoOptions {
   bool normalize_values = true;
 
   void Validate() const;
-  double LearningRate(double progress) const;
-  double EntropyCoefficient(double progress) const;
+  double LearningRate(double learned_share) const;
+  double EntropyCoefficient(double learned_share) const;
 };
 
 }  // namespace dynamix

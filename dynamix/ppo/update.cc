@@ -31,11 +31,11 @@ void Average(int count, UpdateStatistics& sums) {
 
 UpdateStatistics UpdateNetwork(Network<float>& network, Adam<float>& adam, LossPass<float>& loss,
                                const Samples<float>& samples, std::span<int> rows,
-                               const PpoOptions& options, double progress, Rng& rng) {
+                               const PpoOptions& options, double learned_share, Rng& rng) {
   UpdateStatistics statistics;
   statistics.rows = static_cast<int>(rows.size());
-  statistics.learning_rate = options.LearningRate(progress);
-  statistics.entropy_coefficient = options.EntropyCoefficient(progress);
+  statistics.learning_rate = options.LearningRate(learned_share);
+  statistics.entropy_coefficient = options.EntropyCoefficient(learned_share);
   const LossOptions loss_options{.clip = options.clip,
                                  .value_clip = options.value_clip,
                                  .entropy_coefficient = statistics.entropy_coefficient,

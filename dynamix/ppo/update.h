@@ -31,10 +31,10 @@ struct UpdateStatistics {
   bool stopped_early = false;  // by target_kl
 };
 
-// Trains `network` on the samples named by `rows` (reordered). `progress` in [0, 1] drives the
+// Trains `network` on the samples named by `rows` (reordered). `learned_share` in [0, 1] drives the
 // annealing.
 UpdateStatistics UpdateNetwork(Network<float>& network, Adam<float>& adam, LossPass<float>& loss,
                                const Samples<float>& samples, std::span<int> rows,
-                               const PpoOptions& options, double progress, Rng& rng);
+                               const PpoOptions& options, double learned_share, Rng& rng);
 
 }  // namespace dynamix
