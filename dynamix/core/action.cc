@@ -48,18 +48,11 @@ void CheckAction(int action) {
   DYNAMIX_CHECK(action >= 0 && action < kActionCount, "an action is an index into the set");
 }
 
-double Anchor(const Round& round) {
-  if (round.base_batch > 0 && std::isfinite(round.base_batch)) return round.base_batch;
-  double start = 0;
-  for (const RoundEntry& entry : round.entries) start += entry.active ? entry.start_batch : 0;
-  return start;
-}
-
 // What a team action multiplies the global batch with; of the sets that multiply.
 double TeamFactor(ActionKind kind, int action, const Round& round) {
   const double factor = SetOf(kind).team_factors[action];
   if (kind != ActionKind::kAnchored) return factor;
-  const double global_batch = round.GlobalBatch(), anchor = Anchor(round);
+  const double global_batch = round.GlobalBatch(), anchor = BaseBatch(round);
   return global_batch > 0 && anchor > 0 ? std::pow(anchor * factor / global_batch, kPull) : 1;
 }
 

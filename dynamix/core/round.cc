@@ -1,5 +1,7 @@
 #include "dynamix/core/round.h"
 
+#include <cmath>
+
 #include "dynamix/core/check.h"
 
 namespace dynamix {
@@ -9,6 +11,13 @@ std::vector<int> Batches(const Round& round) {
   batches.reserve(round.entries.size());
   for (const RoundEntry& entry : round.entries) batches.push_back(entry.batch);
   return batches;
+}
+
+double BaseBatch(const Round& round) {
+  if (round.base_batch > 0 && std::isfinite(round.base_batch)) return round.base_batch;
+  double start = 0;
+  for (const RoundEntry& entry : round.entries) start += entry.active ? entry.start_batch : 0;
+  return start;
 }
 
 std::vector<double> SplitGlobalBatch(const Round& round, double global_batch,

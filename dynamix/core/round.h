@@ -72,6 +72,9 @@ double MeanOver(const Round& round, Value value) {
   return count > 0 ? sum / count : kMissing;
 }
 
+// The job's base batch; its start when it names none.
+double BaseBatch(const Round& round);
+
 // Splits a global batch over the active workers in proportion to `weights` (one per entry), inside
 // their bounds (Distribute); 0 for inactive ones.
 std::vector<double> SplitGlobalBatch(const Round& round, double global_batch,
