@@ -47,7 +47,7 @@ class FindPolicyTest : public testing::Test {
 TEST_F(FindPolicyTest, AMisspeltNameIsAnsweredWithEveryRuleAndEveryShippedPolicy) {
   EXPECT_EQ(Complaint("balancd"),
             "policy = balancd is not allowed: expected a file, or one of: "
-            "ape, balanced, goodput, noise_scale, static, static:N, zebra");
+            "ape, balanced, base, composite, goodput, noise_scale, static, static:N, zebra");
 }
 
 TEST_F(FindPolicyTest, RulesNeedNoFile) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "dynamix/policies/rules.h"
 #include "dynamix/policies/split.h"
@@ -17,7 +16,11 @@ Decisions StaticPolicy::Decide(const Round& round, const States&, Rng&) {
 
 Decisions BalancedPolicy::Decide(const Round& round, const States& states, Rng&) {
   if (global_batch_ == 0) global_batch_ = round.GlobalBatch();
-  return SplitOutsideDeadBand(round, global_batch_, states.shares, dead_band_);
+  return SplitOutsideDeadBand(round, global_batch_, states.shares, options_.dead_band);
+}
+
+Decisions BasePolicy::Decide(const Round& round, const States& states, Rng&) {
+  return SplitOutsideDeadBand(round, BaseBatch(round), states.shares, options_.dead_band);
 }
 
 }  // namespace dynamix

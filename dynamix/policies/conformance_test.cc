@@ -12,7 +12,8 @@ PolicyCase Rule(const std::string& name) {
 
 INSTANTIATE_TEST_SUITE_P(Rules, PolicyConformance,
                          testing::Values(Rule("static"), Rule("static:64"), Rule("balanced"),
-                                         Rule("noise_scale"), Rule("goodput")));
+                                         Rule("base"), Rule("noise_scale"), Rule("goodput"),
+                                         Rule("composite")));
 
 }  // namespace
 }  // namespace dynamix

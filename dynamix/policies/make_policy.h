@@ -4,9 +4,13 @@
 //   static          holds the start batches
 //   static:N        every worker N samples
 //   balanced        equal compute times at a constant global batch      (OmniLearn, LB-BSP)
+//   base            the same, straight at the job's base batch
 //   noise_scale     the global batch follows the gradient noise scale   (McCandlish et al., KungFu)
 //   goodput         the global batch maximises throughput x efficiency  (Pollux / AdaptDL)
-// The last three share the global batch in proportion to measured speed.
+//   composite       the global batch gets the job furthest per second under its learning-rate rule
+//                   and schedule
+// All but static share the global batch so that compute times are equal. A rule's constants follow
+// its name, each after a colon: `goodput:step=4:gain=0.05` (rules.h lists them).
 #pragma once
 
 #include <memory>
@@ -18,7 +22,8 @@
 
 namespace dynamix {
 
-// Throws InputError naming `name` and the known ones when there is no such rule.
+// Throws InputError naming `name` and what is known when there is no such rule or constant, or a
+// constant is out of its range.
 std::unique_ptr<Policy> MakePolicy(std::string_view name);
 
 // True when `name` is one of the rules above (well-formed or not), false when it must be a file.

@@ -1,4 +1,7 @@
 // The rules. Deterministic: none of them uses the random numbers it is offered.
+//
+// Every constant of a rule is a field of its options, and can be set in the rule's name
+// (make_policy.h). An options struct lists its fields once, in Visit: name, field, range.
 #pragma once
 
 #include <optional>
@@ -6,6 +9,8 @@
 #include <vector>
 
 #include "dynamix/core/policy.h"
+#include "dynamix/core/time_line.h"
+#include "dynamix/policies/split.h"
 
 namespace dynamix {
 
@@ -22,75 +27,152 @@ class StaticPolicy : public Policy {
   std::string name_;
 };
 
+struct BalancedOptions {
+  // Nobody's batch moves while every worker is within this of its share. OmniLearn uses 20 %, which
+  // leaves 20 % of straggling; 5 % is stronger.
+  double dead_band = 0.05;
+
+  template <typename Visitor>
+  void Visit(Visitor&& visit) {
+    visit("dead_band", dead_band, 0.0, 1.0);
+  }
+};
+
 // Constant global batch B, shares in proportion to measured speed, t_i being compute times:
 //
-//   b_i := B * (b_i / t_i) / sum_j (b_j / t_j)
+//   b_i := B (b_i / t_i) / sum_j (b_j / t_j)
 //
-// At its fixed point all t_i are equal, also when they are not proportional to b_i. Moves only when
-// some worker is more than `dead_band` off its share (OmniLearn uses 20 %, which leaves 20 % of
-// straggling; 5 % is stronger).
+// At its fixed point all t_i are equal, also when they are not proportional to b_i. It is
+// OmniLearn's update b_i := b_i - (b_i / t_i) (t_i - mean t) = (b_i / t_i) mean t, scaled so that
+// the global batch stays; and it is LB-BSP's idea, shares in proportion to the predicted speed,
+// which here is the smoothed speed of the last windows.
 class BalancedPolicy : public Policy {
  public:
-  explicit BalancedPolicy(double dead_band = 0.05) : dead_band_(dead_band) {}
+  explicit BalancedPolicy(const BalancedOptions& options = {}) : options_(options) {}
   std::string_view name() const override { return "balanced"; }
   Decisions Decide(const Round& round, const States& states, Rng& rng) override;
   void Reset() override { global_batch_ = 0; }
 
  private:
-  double dead_band_;
+  BalancedOptions options_;
   double global_batch_ = 0;  // 0 before the first round
 };
 
-// Global batch = noise scale, approached by at most `largest_step` per round and left alone while
-// it is within `dead_band` of its target. Before a noise scale is known it balances.
-class NoiseScalePolicy : public Policy {
+// Straight to the job's base batch (its start when it names none), in balanced shares.
+class BasePolicy : public Policy {
  public:
-  std::string_view name() const override { return "noise_scale"; }
+  explicit BasePolicy(const BalancedOptions& options = {}) : options_(options) {}
+  std::string_view name() const override { return "base"; }
   Decisions Decide(const Round& round, const States& states, Rng& rng) override;
-  void Reset() override { *this = NoiseScalePolicy(); }
+  void Reset() override {}
 
  private:
-  double dead_band_ = 0.1;
-  double largest_step_ = 1.5;
-  double log_noise_ = kMissing;  // smoothed log2 of the noise scale
+  BalancedOptions options_;
+};
+
+struct NoiseScaleOptions {
+  double scale = 1;        // global batch over noise scale
+  double dead_band = 0.1;  // the global batch stays while it is within this of its target
+  double step = 1.5;       // largest change of the global batch in a round
+  double smoothing = 0.3;  // weight of a new measurement in the noise scale's logarithm
+  double shares = 0.05;    // dead band of the shares
+
+  template <typename Visitor>
+  void Visit(Visitor&& visit) {
+    visit("scale", scale, 0.01, 100.0);
+    visit("dead_band", dead_band, 0.0, 1.0);
+    visit("step", step, 1.0, 1000.0);
+    visit("smoothing", smoothing, 0.01, 1.0);
+    visit("shares", shares, 0.0, 1.0);
+  }
+};
+
+// Global batch = noise scale. Before a noise scale is known it balances.
+class NoiseScalePolicy : public Policy {
+ public:
+  explicit NoiseScalePolicy(const NoiseScaleOptions& options = {})
+      : options_(options), noise_(options.smoothing), balanced_({options.shares}) {}
+  std::string_view name() const override { return "noise_scale"; }
+  Decisions Decide(const Round& round, const States& states, Rng& rng) override;
+  void Reset() override { *this = NoiseScalePolicy(options_); }
+
+ private:
+  NoiseScaleOptions options_;
+  NoiseMemory noise_;
   double global_batch_ = 0;
   BalancedPolicy balanced_;
 };
 
-// Pollux (Qiao et al. 2021, arXiv 2008.12260), with unequal shares:
-//
-//   t_i(b)     = overhead_i + cost_i * b                  fitted to the worker's recent windows
-//   goodput(B) = B / (max_i t_i(b_i) + communication)     samples per second
-//              * (noise + B_0) / (noise + B)              how much a sample teaches
-//
-// with the exposed communication time as measured, B_0 the start global batch, and b_i chosen so
-// that all t_i are equal. The best B on a geometric grid within a factor of `largest_step` of the
-// current one is taken when it promises `smallest_gain` more.
+struct GoodputOptions {
+  double step = 2;          // largest change of the global batch in a round
+  double gain = 0.02;       // the global batch stays unless another promises this much more
+  double dead_band = 0.05;  // of the shares
+  double smoothing = 0.3;   // weight of a new measurement in the noise scale's logarithm
+  TimeLineOptions time;
+
+  template <typename Visitor>
+  void Visit(Visitor&& visit) {
+    visit("step", step, 1.0, 1000.0);
+    visit("gain", gain, 0.0, 1.0);
+    visit("dead_band", dead_band, 0.0, 1.0);
+    visit("smoothing", smoothing, 0.01, 1.0);
+    visit("overhead", time.overhead_share, 0.0, 0.95);
+  }
+};
+
+// Pollux (Qiao et al. 2021, arXiv 2008.12260), with unequal shares; formula in goodput.cc.
 class GoodputPolicy : public Policy {
  public:
+  explicit GoodputPolicy(const GoodputOptions& options = {})
+      : options_(options), noise_(options.smoothing), time_(options.time) {}
   std::string_view name() const override { return "goodput"; }
   Decisions Decide(const Round& round, const States& states, Rng& rng) override;
-  void Reset() override { *this = GoodputPolicy(); }
+  void Reset() override { *this = GoodputPolicy(options_); }
 
  private:
-  // Weighted sums of recent (batch, compute time) pairs of one worker.
-  struct Line {
-    double weight = 0, b = 0, t = 0, bb = 0, bt = 0;
-    void Add(double batch, double compute_ms);
-    double cost() const;      // ms per sample, > 0 once something was added
-    double overhead() const;  // ms, >= 0
-  };
-  void Learn(const Round& round);
-  std::vector<double> Shares(const Round& round, double global_batch) const;
-  double Goodput(const Round& round, double global_batch, double noise) const;
+  GoodputOptions options_;
+  NoiseMemory noise_;
+  TimeLine time_;
+  double global_batch_ = 0;
+};
 
-  double largest_step_ = 2;
-  double smallest_gain_ = 0.02;
-  double dead_band_ = 0.05;
-  std::vector<Line> lines_;
-  double communication_ms_ = kMissing;
-  double log_noise_ = kMissing;
-  double start_batch_ = 0;
+struct CompositeOptions {
+  double noise = 0.3;       // k_n: part of a step that noise takes at the base batch
+  double curvature = 0.01;  // k_c: part of a step that curvature takes at the base rate
+  double horizon = 0.5;     // part of the schedule ahead in which the base batch gets to the target
+  double step = 4;          // largest change of the global batch in a round
+  double gain = 0.02;       // the global batch stays unless another promises this much more
+  double dead_band = 0.05;  // of the shares
+  double smoothing = 0.3;   // weight of a new measurement in the noise scale's logarithm
+  TimeLineOptions time;
+
+  template <typename Visitor>
+  void Visit(Visitor&& visit) {
+    visit("noise", noise, 0.0, 0.9);
+    visit("curvature", curvature, 0.0, 0.09);
+    visit("horizon", horizon, 0.0, 1.0);
+    visit("step", step, 1.0, 1000.0);
+    visit("gain", gain, 0.0, 1.0);
+    visit("dead_band", dead_band, 0.0, 1.0);
+    visit("smoothing", smoothing, 0.01, 1.0);
+    visit("overhead", time.overhead_share, 0.0, 0.95);
+  }
+};
+
+// The least time to go, under the job's learning-rate rule and schedule; formula in composite.cc.
+// Before a noise scale is known it goes to the base batch.
+class CompositePolicy : public Policy {
+ public:
+  explicit CompositePolicy(const CompositeOptions& options = {})
+      : options_(options), noise_(options.smoothing), time_(options.time) {}
+  std::string_view name() const override { return "composite"; }
+  Decisions Decide(const Round& round, const States& states, Rng& rng) override;
+  void Reset() override { *this = CompositePolicy(options_); }
+
+ private:
+  CompositeOptions options_;
+  NoiseMemory noise_;
+  TimeLine time_;
   double global_batch_ = 0;
 };
 

@@ -2,75 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <numeric>
+#include <vector>
 
 #include "dynamix/core/action.h"
-#include "dynamix/core/encoder.h"
-#include "dynamix/core/input_error.h"
-#include "dynamix/core/testing/sample_round.h"
 #include "dynamix/policies/make_policy.h"
+#include "dynamix/policies/testing/closed_loop.h"
 
 namespace dynamix {
 namespace {
-
-// A small closed loop: compute = overhead + batch / speed, fixed communication and noise scale.
-class Loop {
- public:
-  Loop(std::string_view policy, std::vector<double> speeds, int start)
-      : policy_(MakePolicy(policy)), speeds_(std::move(speeds)) {
-    Rng rng(1);
-    round_ = SampleRound(rng, static_cast<int>(speeds_.size()));
-    for (RoundEntry& entry : round_.entries) {
-      entry.bounds = {.min = 4, .max = 4096};
-      entry.batch = entry.start_batch = start;
-    }
-  }
-
-  double overhead_ms = 0, communication_ms = 10, noise_scale = 500;
-
-  void Run(int rounds) {
-    Rng rng(2);
-    for (int step = 0; step < rounds; ++step) {
-      double slowest = 0;
-      for (std::size_t i = 0; i < speeds_.size(); ++i) {
-        Report& report = *round_.entries[i].report;
-        report.local_batch = round_.entries[i].batch;
-        report.compute_ms = overhead_ms + round_.entries[i].batch / speeds_[i];
-        report.communication_ms = communication_ms;
-        report.training.noise_scale = noise_scale;
-        slowest = std::max(slowest, report.compute_ms);
-      }
-      for (RoundEntry& entry : round_.entries)
-        entry.report->iteration_ms = slowest + communication_ms;
-      const States states = encoder_.Encode(round_);
-      const auto sizes = Apply(round_, states.shares, policy_->Decide(round_, states, rng), {});
-      for (std::size_t i = 0; i < sizes.size(); ++i) round_.entries[i].batch = sizes[i];
-    }
-  }
-
-  // Slowest over mean compute time.
-  double Imbalance() const {
-    double slowest = 0, sum = 0;
-    for (std::size_t i = 0; i < speeds_.size(); ++i) {
-      const double t = overhead_ms + round_.entries[i].batch / speeds_[i];
-      slowest = std::max(slowest, t);
-      sum += t;
-    }
-    return slowest / (sum / speeds_.size());
-  }
-
-  std::vector<double>& speeds() { return speeds_; }
-  double global_batch() const { return round_.GlobalBatch(); }
-  int batch(int worker) const { return round_.entries[worker].batch; }
-
- private:
-  std::unique_ptr<Policy> policy_;
-  std::vector<double> speeds_;
-  Round round_;
-  Encoder encoder_;
-};
 
 TEST(StaticPolicyTest, HoldsTheStartOrItsOwnSize) {
   Loop hold("static", {1, 4}, 64), fixed("static:32", {1, 4}, 64);
@@ -130,6 +70,60 @@ TEST(BalancedPolicyTest, HoldsJustInsideItsDeadBandAndMovesJustOutside) {
   }
 }
 
+// delta b_i = -(b_i / t_i) (t_i - mean t), then scaled so that the global batch stays.
+std::vector<double> OmniLearnUpdate(const Loop& loop, std::vector<double> batches) {
+  std::vector<double> ms;
+  for (std::size_t i = 0; i < batches.size(); ++i) ms.push_back(loop.ComputeMs(i));
+  const double mean = std::accumulate(ms.begin(), ms.end(), 0.0) / ms.size();
+  const double before = std::accumulate(batches.begin(), batches.end(), 0.0);
+  for (std::size_t i = 0; i < batches.size(); ++i)
+    batches[i] -= batches[i] / ms[i] * (ms[i] - mean);
+  const double scale = before / std::accumulate(batches.begin(), batches.end(), 0.0);
+  for (double& batch : batches) batch *= scale;
+  return batches;
+}
+
+TEST(BalancedPolicyTest, IsOmniLearnsUpdateAtAConstantGlobalBatch) {
+  Loop loop("balanced", {4, 2, 1, 1.3}, 128);
+  loop.overhead_ms = 15;
+  const std::vector<double> theirs = OmniLearnUpdate(loop, {128, 128, 128, 128});
+  loop.Run(1);
+  for (int i = 0; i < 4; ++i) EXPECT_NEAR(loop.batch(i), theirs[i], 0.51);
+}
+
+TEST(BalancedPolicyTest, StaysAtOmniLearnsFixedPoint) {
+  Loop loop("balanced:dead_band=0", {4, 2, 1, 1.3}, 128);
+  loop.overhead_ms = 15;
+  loop.Run(50);
+  std::vector<double> batches;
+  for (int i = 0; i < 4; ++i) batches.push_back(loop.batch(i));
+  const std::vector<double> theirs = OmniLearnUpdate(loop, batches);
+  for (int i = 0; i < 4; ++i) EXPECT_NEAR(theirs[i], batches[i], 1);
+}
+
+TEST(BalancedPolicyTest, AWiderDeadBandLeavesMoreStraggling) {
+  Loop usual("balanced", {1, 1.3}, 128), omnilearn("balanced:dead_band=0.2", {1, 1.3}, 128);
+  usual.Run(5);
+  omnilearn.Run(5);
+  EXPECT_LT(usual.Imbalance(), 1.03);
+  EXPECT_EQ(omnilearn.batch(0), 128);
+}
+
+TEST(BasePolicyTest, GoesStraightToTheBaseBatchInBalancedShares) {
+  Loop loop("base", {4, 2, 1, 1}, 512);
+  loop.round().base_batch = 400;
+  loop.Run(1);
+  EXPECT_NEAR(loop.global_batch(), 400, 3);
+  EXPECT_LT(loop.Imbalance(), 1.05);
+}
+
+TEST(BasePolicyTest, AJobWithoutABaseBatchStaysAtItsStart) {
+  Loop loop("base", {4, 2, 1, 1}, 128);
+  loop.round().base_batch = kMissing;
+  loop.Run(3);
+  EXPECT_NEAR(loop.global_batch(), 512, 4);
+}
+
 TEST(NoiseScalePolicyTest, BringsTheGlobalBatchToTheNoiseScale) {
   Loop loop("noise_scale", {1, 2}, 16);
   loop.noise_scale = 900;
@@ -138,36 +132,6 @@ TEST(NoiseScalePolicyTest, BringsTheGlobalBatchToTheNoiseScale) {
   loop.noise_scale = 100;
   loop.Run(40);
   EXPECT_NEAR(loop.global_batch() / 100, 1, 0.12);
-}
-
-TEST(GoodputPolicyTest, FindsTheBatchThatMaximisesGoodput) {
-  // One speed, so iteration = B / 2 + 40 ms and goodput = B / (B / 2 + 40) / (noise + B): its
-  // maximum is at B = sqrt(80 * noise) = 200.
-  Loop loop("goodput", {1, 1}, 64);
-  loop.communication_ms = 40;
-  loop.noise_scale = 500;
-  loop.Run(40);
-  const auto goodput = [](double b) { return b / (b / 2 + 40) / (500 + b); };
-  EXPECT_GT(goodput(loop.global_batch()), 0.98 * goodput(200));
-}
-
-TEST(GoodputPolicyTest, GrowsTheBatchWithTheNoise) {
-  Loop quiet("goodput", {1, 2}, 64), noisy("goodput", {1, 2}, 64);
-  quiet.noise_scale = 50;
-  noisy.noise_scale = 20000;
-  quiet.Run(40);
-  noisy.Run(40);
-  EXPECT_LT(quiet.global_batch(), noisy.global_batch());
-  EXPECT_LT(noisy.Imbalance(), 1.1);
-}
-
-TEST(MakePolicyTest, RefusesUnknownNamesAndBadSizes) {
-  EXPECT_THROW(MakePolicy("greedy"), InputError);
-  EXPECT_THROW(MakePolicy("static:0"), InputError);
-  EXPECT_THROW(MakePolicy("static:12x"), InputError);
-  EXPECT_TRUE(IsRule("static:x"));
-  EXPECT_FALSE(IsRule("policies/default.safetensors"));
-  for (const std::string& name : RuleNames()) EXPECT_EQ(MakePolicy(name)->name(), name);
 }
 
 }  // namespace
