@@ -213,7 +213,7 @@ void AddServingFlags(CLI::App& command, ArbitratorFlags& flags) {
     return command.add_option(name, field, text)->capture_default_str();
   };
   add("--listen", flags.address, "HOST:PORT (port 0: a free one); beyond loopback TLS is required");
-  add("--policy", flags.policy, "a rule, a shipped policy or a policy file");
+  add("--policy", flags.policy, "a rule (docs/rules.md), a shipped policy or a policy file");
   command.add_option("--run", flags.run, "folder of rounds.jsonl per job, epoch and checkpoints");
   add("--lease", flags.gate.lease_s, "seconds of silence until a worker counts as dead");
   add("--round-deadline", flags.gate.round_deadline_s, "seconds a round waits for late workers");

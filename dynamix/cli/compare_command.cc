@@ -265,7 +265,8 @@ void AddCompareCommand(CLI::App& app) {
       app.add_subcommand("compare", "Run one job under several policies and tell who won");
   command
       ->add_option("--policies", flags->policies,
-                   "rules (static, static:N, balanced, noise_scale, goodput), shipped policies or "
+                   "rules (static, static:N, balanced, base, noise_scale, goodput, composite; "
+                   "RULE:CONSTANT=VALUE sets a constant, docs/rules.md), shipped policies or "
                    "files; the first is what others are measured against")
       ->capture_default_str();
   command->add_option("--seeds", flags->seeds, "runs per policy")

@@ -28,7 +28,7 @@ namespace {
 
 struct EvaluateFlags {
   SuiteOptions suite{.path = "held_out"};
-  std::string policies = "static,balanced,noise_scale,goodput,default";
+  std::string policies = "static,balanced,base,noise_scale,goodput,composite,default";
   bool all_static = true;
   bool bounds = true;
   bool json = false;
@@ -239,7 +239,7 @@ void AddEvaluateCommand(CLI::App& app, VirtualSuite suite) {
       ->capture_default_str();
   command
       ->add_option("--policies", flags->policies,
-                   "rules, shipped policies or files, comma-separated")
+                   "rules (docs/rules.md), shipped policies or files, comma-separated")
       ->capture_default_str();
   command->add_option("--suite", flags->suite.path, "folder of scenario files, or one file")
       ->capture_default_str();

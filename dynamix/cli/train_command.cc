@@ -158,7 +158,9 @@ void Train(const TrainFlags& flags) {
 
 // What belongs to one run.
 void AddRunFlags(CLI::App& command, TrainFlags& flags) {
-  command.add_option("--policy", flags.policy, "a rule, a shipped policy or a policy file")
+  command
+      .add_option("--policy", flags.policy,
+                  "a rule (docs/rules.md), a shipped policy or a policy file")
       ->capture_default_str();
   command.add_option("--seed", flags.seed, "of weights, order of samples, jitter and events")
       ->check(CLI::Range(0, 1 << 30))

@@ -81,8 +81,9 @@ std::string SecondsCell(const std::vector<JobResult>& results, const std::string
 // The baselines that were run.
 std::vector<std::string> Baselines(const std::vector<JobResult>& results) {
   const std::vector<std::string> names = PolicyNames(results);
-  std::vector<std::string> baselines = {"static",  "best_static",   "balanced",   "noise_scale",
-                                        "goodput", "best_constant", "clairvoyant"};
+  std::vector<std::string> baselines = {"static",    "best_static",   "balanced",
+                                        "base",      "noise_scale",   "goodput",
+                                        "composite", "best_constant", "clairvoyant"};
   std::erase_if(baselines, [&](const std::string& baseline) {
     return std::find(names.begin(), names.end(), baseline) == names.end();
   });
