@@ -16,10 +16,13 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <system_error>
 
 #include "dynamix/core/input_error.h"
+#include "dynamix/host/output.h"
 
 namespace dynamix {
 namespace {
@@ -28,15 +31,26 @@ using Clock = std::chrono::steady_clock;
 
 // A line that grows past this is passed on in pieces: a rank that never ends one costs no memory.
 constexpr std::size_t kLongestLine = 65536;
+// Words that may wait for a slow reader. With more, the ranks wait too, until they are asked to end.
+constexpr std::size_t kMostWaiting = 1 << 20;
+// How long a launcher that was asked to end waits for its reader after the last rank.
+constexpr auto kFarewell = std::chrono::milliseconds(300);
 
 [[noreturn]] void Fail(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
 }
 
+// Where words of the ranks go, and those that wait. Never written to unless it is ready: whoever
+// reads may have stopped, and signals are to be served meanwhile.
+struct Output {
+  int file = -1;
+  std::string waiting;
+};
+
 // One stream of one rank: its unfinished line.
 struct Stream {
   int pipe = -1;  // -1 once it has ended
-  int out = STDOUT_FILENO;
+  Output* out = nullptr;
   std::string line;
 };
 
@@ -45,14 +59,25 @@ struct Rank {
   std::array<Stream, 2> streams;
 };
 
-void WriteAll(int file, const std::string& text) {
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t count = write(file, text.data() + done, text.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;  // nobody reads any more: the ranks' work matters, not their words
-    done += static_cast<std::size_t>(count);
+// A folder nobody else can enter, gone with the object. Empty when there can be none.
+class PrivateFolder {
+ public:
+  PrivateFolder() {
+    std::error_code error;
+    path_ = (std::filesystem::temp_directory_path(error) / "dynamix-launch-XXXXXX").string();
+    if (error || mkdtemp(path_.data()) == nullptr) path_.clear();
   }
-}
+  ~PrivateFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 int FreePort() {
   const int socket_file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -90,7 +115,7 @@ class Launcher {
     CatchSignals();
     const int port = options_.port > 0 ? options_.port : FreePort();
     for (int rank = 0; rank < options_.ranks; ++rank) Start(rank, port);
-    while (Running() || Reading()) Step();
+    while (Running() || Reading() || Waiting()) Step();
     return code_;
   }
 
@@ -117,7 +142,7 @@ class Launcher {
     ranks_[rank].pid = pid;
     for (int i = 0; i < 2; ++i) {
       close(pipes[i][1]);
-      ranks_[rank].streams[i] = {pipes[i][0], i == 0 ? STDOUT_FILENO : STDERR_FILENO, {}};
+      ranks_[rank].streams[i] = {pipes[i][0], &outputs_[i], {}};
     }
   }
 
@@ -144,6 +169,7 @@ class Launcher {
              {"OMP_NUM_THREADS", threads},
              {"OPENBLAS_NUM_THREADS", threads}})
       setenv(name, value.c_str(), 1);
+    if (!folder_.path().empty()) setenv("DYNAMIX_STORE", (folder_.path() + "/store").c_str(), 1);
     for (const auto& [name, value] : options_.environment) setenv(name.c_str(), value.c_str(), 1);
     if (options_.enter && !options_.enter(rank)) {
       std::fprintf(stderr, "rank %d cannot enter its cgroup or network: %s\n", rank,
@@ -172,32 +198,59 @@ class Launcher {
     return false;
   }
 
+  bool Waiting() const {
+    return std::any_of(outputs_.begin(), outputs_.end(),
+                       [](const Output& output) { return !output.waiting.empty(); });
+  }
+
   void Step() {
     std::vector<pollfd> files = {{signals_, POLLIN, 0}};
     std::vector<std::pair<int, Stream*>> owners = {{-1, nullptr}};
     for (int rank = 0; rank < options_.ranks; ++rank) {
       for (Stream& stream : ranks_[rank].streams) {
-        if (stream.pipe < 0) continue;
+        const bool full = stream.out->waiting.size() >= kMostWaiting;
+        if (stream.pipe < 0 || (full && !stopping_)) continue;
         files.push_back({stream.pipe, POLLIN, 0});
         owners.emplace_back(rank, &stream);
       }
     }
+    for (const Output& output : outputs_)
+      if (!output.waiting.empty()) files.push_back({output.file, POLLOUT, 0});
     const int ready = poll(files.data(), files.size(), Patience());
-    for (std::size_t i = 1; i < files.size(); ++i)
+    for (Output& output : outputs_)
+      output.waiting.erase(0, WriteWithoutWaiting(output.file, output.waiting));
+    for (std::size_t i = 1; i < owners.size(); ++i)
       if (files[i].revents != 0) Forward(owners[i].first, *owners[i].second);
     ReadSignals();
     if (stopping_ && Clock::now() >= kill_at_) Signal(SIGKILL);
+    if (Running()) return;
     // What a rank leaves behind may hold its pipes open for ever. What the rank said is read; what
     // they say is of no more interest.
-    if (ready == 0 && !Running()) CloseStreams();
+    if (ready == 0) CloseStreams();
+    if (!ended_at_) ended_at_ = Clock::now();
+    if (stopping_ && Clock::now() >= *ended_at_ + kFarewell) GiveUpOutput();
   }
 
+  // Milliseconds until something is to be done even if nothing happens; -1: never.
   int Patience() const {
-    if (!Running()) return 0;
+    if (!Running() && !Waiting()) return 0;
     if (!stopping_) return -1;
+    const Clock::time_point until =
+        Running() ? kill_at_ : ended_at_.value_or(Clock::now()) + kFarewell;
     const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(kill_at_ - Clock::now()).count();
+        std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
     return static_cast<int>(std::max<std::int64_t>(left, 0)) + 10;
+  }
+
+  void GiveUpOutput() {
+    CloseStreams();
+    for (Output& output : outputs_) output.waiting.clear();
+  }
+
+  // A rank that is to end must be able to say its last words, also when nobody reads them.
+  void Say(Output& output, const std::string& text) const {
+    if (stopping_ && output.waiting.size() >= kMostWaiting) return;
+    output.waiting += text;
   }
 
   void Forward(int rank, Stream& stream) {
@@ -211,13 +264,13 @@ class Launcher {
          begin = end + 1)
       text += Prefix(rank) + stream.line.substr(begin, end - begin) + "\n";
     stream.line.erase(0, begin);
-    WriteAll(stream.out, text);
+    Say(*stream.out, text);
     if (stream.line.size() >= kLongestLine) EndLine(rank, stream);
     if (count <= 0) Close(rank, stream);
   }
 
   void EndLine(int rank, Stream& stream) const {
-    if (!stream.line.empty()) WriteAll(stream.out, Prefix(rank) + stream.line + "\n");
+    if (!stream.line.empty()) Say(*stream.out, Prefix(rank) + stream.line + "\n");
     stream.line.clear();
   }
 
@@ -247,8 +300,7 @@ class Launcher {
         continue;
       }
       if (code_ == 0) code_ = 128 + signal;
-      Signal(signal);
-      StopSoon();
+      AskToEnd(signal);
     }
     for (int rank = 0; rank < options_.ranks; ++rank) {
       int status = 0;
@@ -264,11 +316,19 @@ class Launcher {
     const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (code == 0 || code_ != 0) return;
     code_ = code;
-    std::fprintf(stderr, "dynamix launch: rank %d ended with %s %d; stopping the others\n", rank,
-                 WIFSIGNALED(status) ? "signal" : "exit code",
-                 WIFSIGNALED(status) ? WTERMSIG(status) : code);
-    Signal(SIGTERM);
-    StopSoon();
+    Say(outputs_[1], "dynamix launch: rank " + std::to_string(rank) + " ended with " +
+                         (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
+                                              : "exit code " + std::to_string(code)) +
+                         "; stopping the others\n");
+    AskToEnd(SIGTERM);
+  }
+
+  void AskToEnd(int signal) {
+    Signal(signal);
+    Signal(SIGCONT);  // a rank that is stopped would not hear it
+    if (stopping_) return;
+    stopping_ = true;
+    kill_at_ = Clock::now() + std::chrono::milliseconds(static_cast<int>(options_.grace_s * 1000));
   }
 
   void Signal(int signal) {
@@ -282,13 +342,9 @@ class Launcher {
       if (rank.pid > 0) kill(rank.pid, signal);
   }
 
-  void StopSoon() {
-    if (stopping_) return;
-    stopping_ = true;
-    kill_at_ = Clock::now() + std::chrono::milliseconds(static_cast<int>(options_.grace_s * 1000));
-  }
-
   const LaunchOptions& options_;
+  const PrivateFolder folder_;  // of the file in which the ranks find each other
+  std::array<Output, 2> outputs_{{{STDOUT_FILENO, {}}, {STDERR_FILENO, {}}}};
   std::vector<Rank> ranks_;
   sigset_t old_mask_{};
   struct sigaction old_pipe_ {};
@@ -296,6 +352,7 @@ class Launcher {
   int code_ = 0;
   bool stopping_ = false;
   Clock::time_point kill_at_{};
+  std::optional<Clock::time_point> ended_at_;  // the last rank
 };
 
 }  // namespace

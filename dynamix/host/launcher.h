@@ -1,6 +1,10 @@
 // Starts N ranks of any program on this machine with torchrun's environment, and stands for them:
 // forwards their output line by line with a rank prefix, passes signals on, and when one fails
-// stops the others.
+// stops the others. A reader of the output that stalls makes the ranks wait, as a pipe would, but
+// never the signals.
+//
+// The ranks of this machine also get DYNAMIX_STORE, a file in a folder only they can enter, by which
+// they find each other without a port that anybody could connect to.
 //
 // Ranks run in process groups of their own and die with the launcher, however it ends. One launch
 // at a time per process: it takes SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE and

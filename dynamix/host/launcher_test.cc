@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -128,6 +129,79 @@ TEST_F(LauncherTest, RanksGoOnWhenNobodyReadsTheirOutput) {
   }
   EXPECT_EQ(CodeOf(pid), 0);
   EXPECT_EQ(Read("got"), "done\n");
+}
+
+// Nobody reads the pipe, but it is open: writing to it would wait.
+TEST_F(LauncherTest, SignalsAreServedWhileTheReaderOfTheOutputStalls) {
+  const std::string out = (folder_ / "got").string();
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    dup2(ends[1], STDOUT_FILENO);
+    // At the end it says more than any pipe holds, and then saves.
+    _exit(Launch(Shell(2, "trap 'head -c 4000000 /dev/zero | tr \"\\0\" x; echo saved > " + out +
+                              "$RANK; exit 0' TERM; touch " + out +
+                              ".ready$RANK; while true; do echo words words words words; done")));
+  }
+  while (!fs::exists(out + ".ready0") || !fs::exists(out + ".ready1")) usleep(1000);
+  // Full: what was written last stays the same.
+  for (int last = -1, now = 0; last != now || now == 0; usleep(50000)) {
+    last = now;
+    ASSERT_EQ(ioctl(ends[0], FIONREAD, &now), 0);
+  }
+  kill(pid, SIGTERM);
+  EXPECT_EQ(CodeOf(pid), 128 + SIGTERM);
+  EXPECT_EQ(Read("got0"), "saved\n");
+  EXPECT_EQ(Read("got1"), "saved\n");
+  for (const int end : ends) close(end);
+}
+
+TEST_F(LauncherTest, ASlowReaderGetsEveryWord) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    _exit(Launch(Shell(1, "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the end")));
+  }
+  close(ends[1]);
+  usleep(100000);  // the pipe is full meanwhile
+  std::string text(1 << 16, ' '), all;
+  for (ssize_t count; (count = read(ends[0], text.data(), text.size())) > 0;)
+    all.append(text.data(), static_cast<std::size_t>(count));
+  EXPECT_EQ(CodeOf(pid), 0);
+  EXPECT_EQ(std::count(all.begin(), all.end(), 'x'), 3000000);
+  EXPECT_TRUE(all.ends_with("[0] the end\n"));
+  close(ends[0]);
+}
+
+TEST_F(LauncherTest, AStoppedRankEndsWithTheOthers) {
+  const std::string out = (folder_ / "got").string();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Launch(Shell(2, "if [ $RANK = 1 ]; then trap 'echo term > " + out +
+                                "; exit 0' TERM; echo $$ > " + out + ".pid; touch " + out +
+                                ".ready; kill -STOP $$; while true; do sleep 0.01; done; fi; "
+                                "while [ ! -e " +
+                                out +
+                                ".ready ]; do sleep 0.01; done; "
+                                "while ! grep -q '^State:.T' /proc/$(cat " +
+                                out + ".pid)/status; do sleep 0.01; done; exit 7")),
+            7);
+  testing::internal::GetCapturedStderr();
+  EXPECT_EQ(Read("got"), "term\n");
+}
+
+TEST_F(LauncherTest, RanksFindEachOtherInAFolderOfTheirOwn) {
+  const std::string out = (folder_ / "store").string();
+  EXPECT_EQ(Launch(Shell(2, "stat -c %a $(dirname $DYNAMIX_STORE) > " + out +
+                                "$RANK; dirname $DYNAMIX_STORE >> " + out + "$RANK")),
+            0);
+  EXPECT_TRUE(Read("store0").starts_with("700\n"));
+  EXPECT_EQ(Read("store0"), Read("store1"));
+  EXPECT_FALSE(fs::exists(Read("store0").substr(4, Read("store0").size() - 5))) << "gone";
 }
 
 TEST_F(LauncherTest, WhatARankLeavesBehindHoldsNobodyUp) {
