@@ -22,7 +22,7 @@ Decisions GoodputPolicy::Decide(const Round& round, const States& states, Rng&) 
   if (global_batch_ == 0) global_batch_ = round.GlobalBatch();
   noise_.Add(round);
   time_.Add(round);
-  const double noise = noise_.value();
+  const double noise = options_.scale * noise_.value();
   if (IsMissing(noise) || !time_.known())
     return SplitOutsideDeadBand(round, global_batch_, states.shares, options_.dead_band);
 

@@ -64,6 +64,13 @@ TEST(GoodputPolicyTest, AnOverheadAsksForALargerBatch) {
   EXPECT_NEAR(heavy.global_batch(), 253, 20);
 }
 
+// A quarter of the noise scale, half the batch: B^2 / 2 = a noise.
+TEST(GoodputPolicyTest, ItsScaleIsAFactorOnTheNoiseScale) {
+  Loop loop = Measured("goodput:gain=0:scale=0.25", 800, 4, 36);
+  loop.Run(10);
+  EXPECT_NEAR(loop.global_batch(), 126, 10);
+}
+
 TEST(GoodputPolicyTest, AWorkerWithMoreOverheadGetsFewerSamples) {
   Loop loop("goodput", {1, 1}, 100);
   loop.noise_scale = 1000;

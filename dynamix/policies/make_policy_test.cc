@@ -38,9 +38,9 @@ TEST(MakePolicyTest, AWrongConstantIsNamedWithWhatIsAllowed) {
     }
     return "";
   };
-  EXPECT_THAT(message("goodput:stride=2"), testing::HasSubstr("step, gain"));
-  EXPECT_THAT(message("goodput:step=wide"), testing::HasSubstr("step, gain"));
-  EXPECT_THAT(message("goodput:step"), testing::HasSubstr("step, gain"));
+  EXPECT_THAT(message("goodput:stride=2"), testing::HasSubstr("scale, step, gain"));
+  EXPECT_THAT(message("goodput:step=wide"), testing::HasSubstr("scale, step, gain"));
+  EXPECT_THAT(message("goodput:step"), testing::HasSubstr("scale, step, gain"));
   EXPECT_THAT(message("goodput:step=0.5"), testing::HasSubstr("[1, 1000]"));
   EXPECT_THAT(message("greedy"), testing::HasSubstr("composite"));
 }

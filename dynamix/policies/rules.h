@@ -104,6 +104,7 @@ class NoiseScalePolicy : public Policy {
 };
 
 struct GoodputOptions {
+  double scale = 1;         // factor on the noise scale; 1 is the published formula
   double step = 2;          // largest change of the global batch in a round
   double gain = 0.02;       // the global batch stays unless another promises this much more
   double dead_band = 0.05;  // of the shares
@@ -112,6 +113,7 @@ struct GoodputOptions {
 
   template <typename Visitor>
   void Visit(Visitor&& visit) {
+    visit("scale", scale, 0.01, 100.0);
     visit("step", step, 1.0, 1000.0);
     visit("gain", gain, 0.0, 1.0);
     visit("dead_band", dead_band, 0.0, 1.0);
