@@ -17,9 +17,13 @@ foreach(room IN LISTS rooms)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/dynamix/${room}
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynamix
           FILES_MATCHING PATTERN "*.h" PATTERN "testing" EXCLUDE PATTERN "testdata" EXCLUDE
-          PATTERN "async_server.h" EXCLUDE)
+          PATTERN "async_server.h" EXCLUDE PATTERN "listener.h" EXCLUDE
+          PATTERN "metrics_server.h" EXCLUDE PATTERN "pem.h" EXCLUDE
+          PATTERN "server_tls.h" EXCLUDE)
 endforeach()
 install(TARGETS dynamix RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/packaging/dynamix-arbitrator.service
+        DESTINATION lib/systemd/system)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/scenarios ${PROJECT_SOURCE_DIR}/workloads
                   ${PROJECT_SOURCE_DIR}/policies
         DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamix)

@@ -10,6 +10,7 @@
 //
 //     first=R size=N              runs ranks R ... R + RANKS - 1 of N (default 0 and RANKS)
 //     timeout=S breaker=S         of the client
+//     run=N                       of this training (default: unknown)
 //     hold=N                      holds after N windows (never when negative); a window then lasts
 //                                 until every rank is answered
 //     deaf=N                      the last N ranks ask where nobody listens
@@ -128,6 +129,7 @@ class AdvisedJob {
     options.tls = {flags_.File("ca"), flags_.File("cert"), flags_.File("key")};
     options.tls_name = flags_.Text("name");
     options.token = flags_.Text("token");
+    options.run = static_cast<std::uint64_t>(flags_.Number("run", 0));
     options.timeout_s = options.patience_s = flags_.Number("timeout", 1);
     options.breaker_s = flags_.Number("breaker", 0.2);
     options.log = [r](const std::string& text) {

@@ -12,11 +12,13 @@ import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
+import urllib.error
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -280,22 +282,28 @@ def epoch_grows_when_the_clock_is_set_back(place, wanted):
         assert arbitrator.hello["epoch"] == 9000000000000001, arbitrator.hello
 
 
+def issue(place, folder, *what, days="2"):
+    """A certificate of the authority in that folder."""
+    subprocess.run([str(place.source / "scripts/make-certs"), str(folder), *what], check=True, stdout=subprocess.DEVNULL,
+                   env={**os.environ, "DYNAMIX_CERT_DAYS": days})
+
+
+def tls_flags(folder):
+    """Of an arbitrator."""
+    return ["--tls-ca", str(folder / "ca.crt"), "--tls-cert", str(folder / "arbitrator.crt"), "--tls-key",
+            str(folder / "arbitrator.key")]
+
+
 def certificates(place, wanted):
     """mTLS: the right certificate is advised; another authority's, an expired one, another job's and none are not."""
-    make = str(place.source / "scripts/make-certs")
     own, other = place.folder / "certs", place.folder / "other-certs"
-
-    def issue(folder, *what, days="2"):
-        subprocess.run([make, str(folder), *what], check=True, stdout=subprocess.DEVNULL,
-                       env={**os.environ, "DYNAMIX_CERT_DAYS": days})
-
-    issue(own, "arbitrator", "localhost,127.0.0.1")
-    issue(own, "job", "vision")
-    issue(own, "job", "speech")
-    issue(own, "admin")
-    issue(own, "job", "old", days="-1")
-    issue(other, "job", "vision")
-    tls = ["--tls-ca", str(own / "ca.crt"), "--tls-cert", str(own / "arbitrator.crt"), "--tls-key", str(own / "arbitrator.key")]
+    issue(place, own, "arbitrator", "localhost,127.0.0.1")
+    issue(place, own, "job", "vision")
+    issue(place, own, "job", "speech")
+    issue(place, own, "admin")
+    issue(place, own, "job", "old", days="-1")
+    issue(place, other, "job", "vision")
+    tls = tls_flags(own)
     refused = subprocess.run([place.dynamix, "arbitrator", "--listen", "0.0.0.0:0"], stderr=subprocess.PIPE, text=True)
     assert refused.returncode == 2 and "loopback" in refused.stderr, refused
     token = place.folder / "token"
@@ -357,23 +365,156 @@ def metrics_are_served(place, wanted):
     with Arbitrator(place, flags=["--metrics", "127.0.0.1:0", "--run", str(place.folder / "metrics")]) as arbitrator:
         result = finish_advised(Job(place, arbitrator.address, name="seen"))
         expect_same(result, wanted)
-        address = f"http://127.0.0.1:{arbitrator.hello['metrics_port']}/metrics"
-
-        def served():
-            return urllib.request.urlopen(address, timeout=LIMIT_S).read().decode()
 
         def rounds():
             return len(records.read_text().splitlines()) if records.exists() else 0
 
         # Counts are set twenty times a second, and records are written when there is time.
-        wait_until(lambda: f'dynamix_rounds_total{{job="seen"}} {rounds()}\n' in served(), served)
-        text = served()
+        wait_until(lambda: f'dynamix_rounds_total{{job="seen"}} {rounds()}\n' in arbitrator.metrics(), arbitrator.metrics)
+        text = arbitrator.metrics()
     assert 'dynamix_local_batch{job="seen",rank="3"} 16\n' in text, text
     reports = int(re.search(r"^dynamix_reports_total (\d+)$", text, re.M)[1])
     assert result["advised"] <= reports, (result, text)
 
 
-FAULTS = [metrics_are_served, certificates, learns_online_and_survives, two_arbitrators, black_holed_and_healed, a_second_of_round_trip, never_started,
+def silent_scrapers(place, wanted):
+    """Connections to the metrics page that say nothing keep nobody else from it."""
+    with Arbitrator(place, flags=["--metrics", "127.0.0.1:0"]) as arbitrator:
+        silent = [socket.create_connection(("127.0.0.1", arbitrator.hello["metrics_port"])) for _ in range(4)]
+        silent[0].sendall(b"GET /met")
+        page = urllib.request.urlopen(f"http://127.0.0.1:{arbitrator.hello['metrics_port']}/metrics", timeout=20).read()
+        assert b"dynamix_jobs 0" in page, page
+        for each in silent:
+            each.close()
+
+
+def metrics_beyond_loopback(place, wanted):
+    """Refused without certificates; with them, for those who may read metrics."""
+    open_to_all = [place.dynamix, "arbitrator", "--listen", "127.0.0.1:0", "--metrics", "0.0.0.0:0"]
+    refused = subprocess.run(open_to_all, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S)
+    assert refused.returncode == 2 and "loopback" in refused.stderr, refused
+    own = place.folder / "certs"
+    for what in (("arbitrator", "localhost,127.0.0.1"), ("job", "vision"), ("metrics",), ("admin",)):
+        issue(place, own, *what)
+    with Arbitrator(place, flags=[*tls_flags(own), "--metrics", "0.0.0.0:0"], host="0.0.0.0") as arbitrator:
+        def context(stem=None):
+            made = ssl.create_default_context(cafile=own / "ca.crt")
+            if stem:
+                made.load_cert_chain(own / f"{stem}.crt", own / f"{stem}.key")
+            return made
+
+        for stem in ("metrics", "admin"):
+            assert "dynamix_jobs 0" in arbitrator.metrics(context=context(stem))
+        for stem in ("job-vision", None):
+            try:
+                raise AssertionError(arbitrator.metrics(context=context(stem)))
+            except (OSError, urllib.error.URLError):
+                pass
+
+
+def log_that_nobody_reads(place, wanted):
+    """stderr is a pipe whose reader has stopped, or is gone: a thousand refused calls later all is as before."""
+    token = place.folder / "token"
+    token.write_text("right\n")
+    for reader in ("stopped", "gone"):
+        flags = ["--token-file", str(token), "--metrics", "127.0.0.1:0"]
+        with Arbitrator(place, flags=flags, reader=reader) as arbitrator:
+            noise = Job(place, arbitrator.address, name="noise", ranks=64, token="wrong", breaker=0.01, hold=0)
+            wait_until(lambda: arbitrator.count("dynamix_refused_total") > 1000, arbitrator.metrics)
+            result = finish_advised(Job(place, arbitrator.address, name=reader, token="right"))
+            noise.kill()
+            assert arbitrator.end() == 0
+        expect_same(result, wanted)
+
+
+def policy_file_that_cannot_be_read(place, wanted):
+    """SIGHUP while the policy's path is a loop of links, a folder, or nothing: the policy in force stays."""
+    policy = place.folder / "policy.safetensors"
+    policy.symlink_to(place.source / "policies/default.safetensors")
+    with Arbitrator(place, policy=str(policy)) as arbitrator:
+        job = Job(place, arbitrator.address)
+        job.until_more("advised")
+        for number, make in enumerate((lambda: policy.symlink_to(policy), policy.mkdir, lambda: None), 1):
+            policy.unlink() if policy.is_symlink() else policy.rmdir()
+            make()
+            arbitrator.send(signal.SIGHUP)
+            wait_until(lambda: len(arbitrator.events("policy_kept")) == number, lambda: arbitrator.log)
+            job.until_more("advised")
+        job.finish()
+        assert arbitrator.end() == 0
+
+
+def tokens_that_admit_everybody(place, wanted):
+    for text in ("\n", "\r\n\n", "a\nb\n"):
+        token = place.folder / "token"
+        token.write_text(text)
+        refused = subprocess.run([place.dynamix, "arbitrator", "--listen", "127.0.0.1:0", "--token-file", str(token)],
+                                 stderr=subprocess.PIPE, text=True, timeout=LIMIT_S)
+        assert refused.returncode == 2 and "--token-file" in refused.stderr, (text, refused)
+
+
+def descriptors_run_out(place, wanted):
+    """More connections than the process may have files: those that are there go on, and when it is over all is as before."""
+    prefix = ["bash", "-c", "ulimit -Sn 160; ulimit -Hn 160; exec \"$@\"", "bash"]
+    with Arbitrator(place, prefix=prefix, flags=["--run", str(place.folder / "records")]) as arbitrator:
+        job = Job(place, arbitrator.address)
+        job.until_more("advised")
+        flood = [socket.create_connection(("127.0.0.1", arbitrator.port)) for _ in range(400)]
+        arbitrator.until_event("turned_away")
+        job.until_more("advised")
+        for each in flood:
+            each.close()
+        again = finish_advised(Job(place, arbitrator.address, name="after", pace_ms=0))
+        result = finish_advised(job)
+        assert not arbitrator.events("record_lost"), arbitrator.log
+    expect_same(result, wanted)
+    expect_same(again, wanted)
+
+
+def two_trainings_of_one_name(place, wanted):
+    """The second is refused while the first runs, and advised when it has ended."""
+    with Arbitrator(place) as arbitrator:
+        first = Job(place, arbitrator.address, run=111)
+        first.until_more("advised")
+        second = Job(place, arbitrator.address, run=222)
+        second.until_more("failed")
+        arbitrator.until_event("refused", "another run of job job")
+        first.until_more("advised")
+        expect_same(first.finish(), wanted)
+        expect_same(finish_advised(second), wanted)
+
+
+def certificates_are_rotated(place, wanted):
+    """SIGHUP loads them; files that do not fit together leave those before in force."""
+    folder, old, new = place.folder / "certs", place.folder / "old", place.folder / "new"
+    for made in (old, new):
+        issue(place, made, "arbitrator", "localhost,127.0.0.1")
+        issue(place, made, "job", "vision")
+    shutil.copytree(old, folder)
+
+    def run(arbitrator, made, until):
+        files = {"ca": made / "ca.crt", "cert": made / "job-vision.crt", "key": made / "job-vision.key"}
+        job = Job(place, f"127.0.0.1:{arbitrator.port}", name="vision", pace_ms=2, **files)
+        job.until_more(until)
+        return job.finish()
+
+    with Arbitrator(place, flags=tls_flags(folder), host="0.0.0.0") as arbitrator:
+        expect_same(run(arbitrator, old, "advised"), wanted)
+        shutil.copytree(new, folder, dirs_exist_ok=True)
+        shutil.copy(old / "arbitrator.key", folder / "arbitrator.key")
+        arbitrator.send(signal.SIGHUP)
+        arbitrator.until_event("certificates_kept", "the key is not that of the certificate")
+        expect_same(run(arbitrator, old, "advised"), wanted)
+        shutil.copy(new / "arbitrator.key", folder / "arbitrator.key")
+        arbitrator.send(signal.SIGHUP)
+        arbitrator.until_event("certificates_loaded")
+        expect_same(run(arbitrator, new, "advised"), wanted)
+        assert run(arbitrator, old, "failed")["advised"] == 0
+
+
+FAULTS = [metrics_are_served, silent_scrapers, metrics_beyond_loopback, log_that_nobody_reads,
+          policy_file_that_cannot_be_read, tokens_that_admit_everybody, descriptors_run_out, two_trainings_of_one_name,
+          certificates_are_rotated, certificates, learns_online_and_survives, two_arbitrators, black_holed_and_healed, a_second_of_round_trip, never_started,
           killed_in_a_call, killed_and_restarted, stopped_and_continued, connections_cut, restarted_with_another_policy,
           policy_swapped, worker_dies_and_restarts, straggler, advice_reaches_only_some, connection_flood, disk_full,
           shut_down_with_calls_pending, clock_jumps, epoch_grows_when_the_clock_is_set_back]

@@ -5,11 +5,13 @@ Nothing here needs a process to be fast or slow: a job is held half way until it
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
 import threading
 import time
+import urllib.request
 
 SAMPLES, RANKS, WINDOW = 8000, 4, 5
 WINDOWS = SAMPLES // (16 * RANKS * WINDOW)  # at the start batches
@@ -40,10 +42,11 @@ class Place:
 
 
 class Arbitrator:
-    """A real `dynamix arbitrator`; restarts on the port it had."""
+    """A real `dynamix arbitrator`; restarts on the port it had. `reader` of its log: "here", "stopped" or "gone"."""
 
     def __init__(self, place, policy="static", flags=(), prefix=(), host="127.0.0.1", environment=None, port=0,
-                 round_deadline=0.2, lease=2):
+                 round_deadline=0.2, lease=2, reader="here"):
+        self.log_reader = reader
         self.place, self.flags, self.prefix, self.host = place, list(flags), list(prefix), host
         self.environment = {**os.environ, **(environment or {})}
         self.process, self.port, self.log, self.round_deadline, self.lease = None, port, [], round_deadline, lease
@@ -61,7 +64,8 @@ class Arbitrator:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         env=self.environment, start_new_session=True)
         self.log = []  # of this process
-        self.reader = threading.Thread(target=self._read_log, args=(self.process, self.log), daemon=True)
+        target = {"here": self._read_log, "stopped": lambda *_: None, "gone": lambda process, _: process.stderr.close()}
+        self.reader = threading.Thread(target=target[self.log_reader], args=(self.process, self.log), daemon=True)
         self.reader.start()
         line = self.process.stdout.readline()
         if line:
@@ -86,6 +90,16 @@ class Arbitrator:
 
     def send(self, number):
         self.process.send_signal(number)
+
+    def metrics(self, **how):
+        """The page of --metrics."""
+        address = f"http{'s' if how else ''}://127.0.0.1:{self.hello['metrics_port']}/metrics"
+        with urllib.request.urlopen(address, timeout=LIMIT_S, **how) as page:
+            return page.read().decode()
+
+    def count(self, name):
+        """A counter of the service on that page."""
+        return int(float(re.search(rf"^{name} (\S+)$", self.metrics(), re.M)[1]))
 
     def until_event(self, name, text=""):
         wait_until(lambda: any(text in line for line in self.events(name)), lambda: (f"no event {name} {text}", self.log))

@@ -1,6 +1,8 @@
 #include "dynamix/cli/advisor_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <iterator>
 
@@ -46,6 +48,12 @@ TlsFiles ReadTls(const TlsFlags& flags) {
 std::string ReadToken(const TlsFlags& flags) {
   std::string token = ReadText("--token-file", flags.token);
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
+  // An empty token would admit everybody, and one that no header can carry nobody.
+  const bool sendable =
+      std::all_of(token.begin(), token.end(), [](unsigned char c) { return std::isprint(c) != 0; });
+  if (!flags.token.empty() && (token.empty() || !sendable))
+    throw InputError::OutOfRange("--token-file", flags.token,
+                                 "a file with one line of printable characters");
   return token;
 }
 

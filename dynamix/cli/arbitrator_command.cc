@@ -5,18 +5,19 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "dynamix/cli/advisor_flags.h"
 #include "dynamix/cli/data_folder.h"
+#include "dynamix/cli/epoch_file.h"
 #include "dynamix/cli/find_policy.h"
 #include "dynamix/cli/interrupt.h"
+#include "dynamix/cli/service_log.h"
 #include "dynamix/core/input_error.h"
-#include "dynamix/host/atomic_file.h"
 #include "dynamix/policies/make_policy.h"
 #include "dynamix/ppo/policy_file.h"
 #include "dynamix/ppo/tensor_file.h"
@@ -42,51 +43,14 @@ struct ArbitratorFlags {
   GateOptions gate;
   GuardOptions guard;
   OnlineLearningOptions learning;
-  int valid_windows = 3, max_jobs = 64;
+  int valid_windows = 3, max_jobs = 64, max_connections = 8192;
   int seed = 1;
   TlsFlags tls;
   std::string tls_name;
 };
 
-// Every arbitrator that ever ran on this folder had a smaller one. Without a folder the clock must
-// do; with one, a clock that was set back does no harm.
-std::uint64_t NextEpoch(const std::string& run) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  auto epoch = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-  if (run.empty()) return epoch;
-  fs::create_directories(run);
-  const fs::path path = fs::path(run) / "epoch";
-  std::uint64_t last = 0;
-  std::ifstream(path) >> last;
-  epoch = std::max(epoch, last + 1);
-  if (const Status saved = WriteBytes(path.string(), std::to_string(epoch)); !saved)
-    throw std::runtime_error(saved.error());
-  return epoch;
-}
-
-void Log(const ArbitratorFlags& flags, const LogEvent& event) {
-  const bool warn = event.level == LogEvent::Level::kWarning;
-  if (flags.json) {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    nlohmann::json line = {{"time_ms", std::chrono::round<std::chrono::milliseconds>(now).count()},
-                           {"level", warn ? "warning" : "info"},
-                           {"event", event.event}};
-    if (!event.job.empty()) line["job"] = event.job;
-    if (event.rank >= 0) line["rank"] = event.rank;
-    if (!event.detail.empty()) line["detail"] = event.detail;
-    // Peers choose parts of the text: what is not UTF-8 is replaced, never thrown.
-    const std::string text =
-        line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-    std::fwrite(text.data(), 1, text.size(), stderr);
-    return;
-  }
-  const std::string job = event.job.empty() ? "" : " job=" + event.job;
-  spdlog::log(warn ? spdlog::level::warn : spdlog::level::info, "{}{} {}", event.event, job,
-              event.detail);
-}
-
-ArbitratorOptions JobOptionsFor(const ArbitratorFlags& flags, const std::string& job, int size) {
+ArbitratorOptions JobOptionsFor(const ArbitratorFlags& flags, ServiceLog& log,
+                                const std::string& job, int size) {
   ArbitratorOptions options;
   options.guard = flags.guard;
   options.guard.on = !flags.no_guard;
@@ -101,11 +65,12 @@ ArbitratorOptions JobOptionsFor(const ArbitratorFlags& flags, const std::string&
   if (!flags.run.empty()) learning.folder = (fs::path(flags.run) / job / "learner").string();
   options.learner = std::make_unique<OnlineLearner>(model.value(), size, learning);
   if (!options.learner->note().empty())
-    Log(flags, {.event = "learner_restored", .job = job, .detail = options.learner->note()});
+    log.Add({.event = "learner_restored", .job = job, .detail = options.learner->note()});
   return options;
 }
 
-ServiceOptions MakeServiceOptions(const ArbitratorFlags& flags, Metrics* metrics) {
+// `log` and `metrics` are borrowed: the service that has the options ends before them.
+ServiceOptions MakeServiceOptions(const ArbitratorFlags& flags, ServiceLog& log, Metrics* metrics) {
   ServiceOptions options;
   options.address = flags.address;
   options.tls = ReadTls(flags.tls);
@@ -114,18 +79,19 @@ ServiceOptions MakeServiceOptions(const ArbitratorFlags& flags, Metrics* metrics
   options.valid_windows = flags.valid_windows;
   options.max_jobs = flags.max_jobs;
   options.reflection = flags.reflection;
-  options.log = [flags](const LogEvent& event) { Log(flags, event); };
-  options.job_options = [flags](const std::string& job, int size) {
-    return JobOptionsFor(flags, job, size);
+  options.max_connections = flags.max_connections;
+  options.log = [&log](const LogEvent& event) { log.Add(event); };
+  options.job_options = [flags, &log](const std::string& job, int size) {
+    return JobOptionsFor(flags, log, job, size);
   };
   options.find_policy = [flags](const std::string& name) {
-    return FindPolicy(name.empty() ? flags.policy : name);
+    return name.empty() ? FindPolicy(flags.policy) : FindNamedPolicy(name);
   };
   // Shared only because a std::function must be copyable.
-  const auto log = flags.run.empty() ? nullptr : std::make_shared<RoundLog>(flags.run);
-  options.on_round = [log, metrics](const RoundRecord& record) {
+  const auto rounds = flags.run.empty() ? nullptr : std::make_shared<RoundLog>(flags.run);
+  options.on_round = [rounds, metrics](const RoundRecord& record) {
     if (metrics != nullptr) metrics->Add(record);
-    if (log != nullptr) log->Add(record);
+    if (rounds != nullptr) rounds->Add(record);
   };
   return options;
 }
@@ -159,22 +125,51 @@ void Announce(const ArbitratorFlags& flags, const Service& service, std::uint64_
   std::fflush(stdout);
 }
 
+std::unique_ptr<Metrics> StartMetrics(const ArbitratorFlags& flags) {
+  if (flags.metrics.empty()) return nullptr;
+  Result<std::unique_ptr<Metrics>> started = Metrics::Start(flags.metrics, ReadTls(flags.tls));
+  if (!started) throw std::runtime_error(started.error());
+  return std::move(started).value();
+}
+
+// SIGHUP: policy and certificates are read again. Whatever is wrong with them, those before stay.
+void Reload(const ArbitratorFlags& flags, Service& service, Metrics* metrics, ServiceLog& log) {
+  const auto keep = [&log](const char* event, const std::string& why) {
+    log.Add({LogEvent::Level::kWarning, event, "", -1, why});
+  };
+  try {
+    service.SetPolicy(FindPolicy(flags.policy));
+  } catch (const std::exception& error) {
+    keep("policy_kept", error.what());
+  }
+  if (flags.tls.authority.empty()) return;
+  try {
+    const TlsFiles tls = ReadTls(flags.tls);
+    if (const Status loaded = service.SetTls(tls); !loaded)
+      return keep("certificates_kept", loaded.error());
+    if (metrics == nullptr) return;
+    if (const Status loaded = metrics->SetTls(tls); !loaded)
+      keep("certificates_kept", "metrics: " + loaded.error());
+  } catch (const std::exception& error) {
+    keep("certificates_kept", error.what());
+  }
+}
+
 void Serve(const ArbitratorFlags& flags) {
   if (flags.learn && IsRule(flags.policy))
     throw InputError::OutOfRange("--policy", flags.policy, "a policy file: rules do not learn");
   flags.guard.Validate();
+  // Whoever reads the output may leave; the jobs go on.
+  std::signal(SIGPIPE, SIG_IGN);
+  ServiceLog log(flags.json);
+  SendTransportLogTo([](const std::string& text) { spdlog::warn("transport: {}", text); });
   PolicySpec policy = FindPolicy(flags.policy);
   // What every job would be refused for is better known now.
-  (void)Arbitrator(policy, JobOptionsFor(flags, "try", 1));
-  std::unique_ptr<Metrics> metrics;
-  if (!flags.metrics.empty()) {
-    Result<std::unique_ptr<Metrics>> started = Metrics::Start(flags.metrics);
-    if (!started) throw std::runtime_error(started.error());
-    metrics = std::move(started).value();
-  }
-  ServiceOptions options = MakeServiceOptions(flags, metrics.get());
+  (void)Arbitrator(policy, JobOptionsFor(flags, log, "try", 1));
+  const std::unique_ptr<Metrics> metrics = StartMetrics(flags);
+  ServiceOptions options = MakeServiceOptions(flags, log, metrics.get());
   options.Validate();
-  options.epoch = NextEpoch(flags.run);
+  options.epoch = NextEpoch(flags.run, std::chrono::system_clock::now());
   AllowManyConnections();
   const InterruptFlag interrupted;
   ReloadFlag reload;
@@ -185,17 +180,12 @@ void Serve(const ArbitratorFlags& flags) {
   while (!interrupted) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     if (metrics) metrics->Set(service.counts());
-    if (!reload.Take()) continue;
-    try {
-      service.SetPolicy(FindPolicy(flags.policy));
-    } catch (const InputError& error) {
-      Log(flags, {LogEvent::Level::kWarning, "policy_kept", "", -1, error.what()});
-    }
+    if (reload.Take()) Reload(flags, service, metrics.get(), log);
   }
   const ServiceCounts counts = service.counts();
-  Log(flags, {.event = "stopping",
-              .detail = std::to_string(counts.reports) + " reports, " +
-                        std::to_string(counts.rounds) + " rounds"});
+  log.Add({.event = "stopping",
+           .detail = std::to_string(counts.reports) + " reports, " + std::to_string(counts.rounds) +
+                     " rounds"});
 }
 
 void Swap(const ArbitratorFlags& flags) {
@@ -219,8 +209,11 @@ void AddServingFlags(CLI::App& command, ArbitratorFlags& flags) {
   add("--round-deadline", flags.gate.round_deadline_s, "seconds a round waits for late workers");
   add("--valid-windows", flags.valid_windows, "windows until advice is too old to follow");
   add("--max-jobs", flags.max_jobs, "jobs at once");
+  add("--max-connections", flags.max_connections,
+      "at once; fewer if files are limited (ulimit -n)");
   add("--seed", flags.seed, "of everything random");
-  command.add_option("--metrics", flags.metrics, "HOST:PORT of Prometheus metrics; default: none");
+  command.add_option("--metrics", flags.metrics,
+                     "HOST:PORT of Prometheus metrics; beyond loopback with TLS; default: none");
   command.add_flag("--reflection", flags.reflection, "let tools list the methods");
 }
 
@@ -256,9 +249,9 @@ void AddArbitratorCommand(CLI::App& app) {
   command->add_option("--tls-name", flags->tls_name, "--swap: name in its certificate");
   command->add_option("--swap", flags->swap,
                       "ask the arbitrator at --listen to serve another policy, by name");
-  command->add_flag(
-      "--reload", flags->reload,
-      "ask the arbitrator at --listen to read its policy file again (as SIGHUP does)");
+  command->add_flag("--reload", flags->reload,
+                    "ask the arbitrator at --listen to read its policy file again (SIGHUP does, "
+                    "and certificates)");
   command->add_flag("--json", flags->json, "JSON on stdout and as log lines on stderr");
   command->footer(
       "Examples:\n"

@@ -51,12 +51,15 @@ std::string DatasetFolder(const std::string& dataset) {
 
 std::string FindData(const std::string& what, const std::string& value, const std::string& folder,
                      const std::string& suffix, std::vector<std::string> other_choices) {
-  if (fs::exists(value) && !fs::is_directory(value)) return value;
+  std::error_code error;
+  const fs::file_status status = fs::status(value, error);
+  if (fs::exists(status) && !fs::is_directory(status)) return value;
+  if (error && status.type() != fs::file_type::not_found)
+    throw InputError(what + " = " + value + " cannot be read: " + error.message());
   const fs::path shipped = fs::path(DataFolder()) / folder;
   const fs::path file = shipped / (value + suffix);
-  if (fs::exists(file)) return file.string();
+  if (fs::exists(file, error)) return file.string();
   std::vector<std::string> choices = std::move(other_choices);
-  std::error_code error;
   for (const auto& entry : fs::recursive_directory_iterator(shipped, error)) {
     const std::string name = entry.path().lexically_relative(shipped).string();
     if (name.ends_with(suffix)) choices.push_back(name.substr(0, name.size() - suffix.size()));

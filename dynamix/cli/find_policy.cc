@@ -1,5 +1,7 @@
 #include "dynamix/cli/find_policy.h"
 
+#include <algorithm>
+#include <cctype>
 #include <sstream>
 #include <utility>
 
@@ -18,11 +20,7 @@ std::string FindPolicyFile(const std::string& name) {
   return FindData("policy", name, "policies", ".safetensors", std::move(rules));
 }
 
-}  // namespace
-
-PolicySpec FindPolicy(const std::string& name) {
-  if (IsRule(name)) return RuleSpec(name);
-  const std::string path = FindPolicyFile(name);
+PolicySpec FileSpec(const std::string& name, const std::string& path) {
   Result<PolicyModel> loaded = LoadPolicy(path);
   if (!loaded) throw InputError(path + ": " + loaded.error());
   // Shared because every job's policy reads the same weights and none of them owns the file.
@@ -30,6 +28,23 @@ PolicySpec FindPolicy(const std::string& name) {
   return {name, model->actions,
           [model] { return std::make_unique<LearnedPolicy>(*model, Choice::kGreedy); },
           model->objective};
+}
+
+}  // namespace
+
+PolicySpec FindPolicy(const std::string& name) {
+  if (IsRule(name)) return RuleSpec(name);
+  return FileSpec(name, FindPolicyFile(name));
+}
+
+PolicySpec FindNamedPolicy(const std::string& name) {
+  if (IsRule(name)) return RuleSpec(name);
+  const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-';
+  });
+  if (!plain)
+    throw InputError::OutOfRange("policy", name, "the name of a rule or of a shipped policy");
+  return FileSpec(name, DataFolder() + "/policies/" + name + ".safetensors");
 }
 
 std::vector<PolicySpec> FindPolicies(const std::string& names) {

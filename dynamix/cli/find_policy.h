@@ -13,6 +13,9 @@ namespace dynamix {
 // Throws InputError for an unknown name, with all names that are known, and for a file that is
 // refused, with the reason.
 PolicySpec FindPolicy(const std::string& name);
+// A rule or a shipped policy, never another file: for names that come over the network. Throws
+// InputError likewise.
+PolicySpec FindNamedPolicy(const std::string& name);
 // "a,b,c".
 std::vector<PolicySpec> FindPolicies(const std::string& names);
 

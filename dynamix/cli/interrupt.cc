@@ -25,11 +25,13 @@ InterruptFlag::InterruptFlag() {
   g_interrupted = 0;
   std::signal(SIGINT, OnSignal);
   std::signal(SIGTERM, OnSignal);
+  if (std::signal(SIGHUP, OnSignal) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
 }
 
 InterruptFlag::~InterruptFlag() {
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
+  if (std::signal(SIGHUP, SIG_DFL) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
 }
 
 InterruptFlag::operator bool() const { return g_interrupted != 0; }

@@ -1,5 +1,5 @@
-// ctrl-C and SIGTERM as a flag: long work looks at it, saves, and throws Interrupted (exit code
-// 130).
+// ctrl-C, SIGTERM and SIGHUP (the terminal was closed) as a flag: long work looks at it, saves, and
+// throws Interrupted (exit code 130).
 #pragma once
 
 #include <exception>
@@ -12,7 +12,7 @@ class Interrupted : public std::exception {
 };
 
 // Catches the signals while it lives; a second ctrl-C ends the program at once, a second SIGTERM
-// does not. One at a time.
+// does not. SIGHUP stays ignored where it was (nohup). One at a time.
 class InterruptFlag {
  public:
   InterruptFlag();
@@ -22,7 +22,8 @@ class InterruptFlag {
   operator bool() const;  // NOLINT: reads as a flag
 };
 
-// SIGHUP as a flag: read again what can be read again. One at a time.
+// SIGHUP as another flag, taken over from InterruptFlag: read again what can be read again. One at a
+// time.
 class ReloadFlag {
  public:
   ReloadFlag();

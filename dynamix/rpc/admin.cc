@@ -24,7 +24,9 @@ Result<std::string> SwapPolicy(const AdminOptions& options, const std::string& p
   v1::SetPolicyResponse response;
   request.set_policy(policy);
   const grpc::Status status = stub->SetPolicy(&context, request, &response);
-  if (!status.ok()) return Error{options.address + ": " + status.error_message()};
+  if (!status.ok())
+    return Error{options.address + ": " + (policy.empty() ? "" : policy + ": ") +
+                 status.error_message()};
   return response.policy();
 }
 

@@ -99,6 +99,7 @@ class RemoteAdvisor::AdvisorThread::Connection {
 RemoteAdvisor::AdvisorThread::AdvisorThread(const RemoteAdvisorOptions& options)
     : options_(options),
       name_(NameOf(options)),
+      run_(options.run),
       limit_(options.max_factor),
       rng_(name_.incarnation + static_cast<std::uint64_t>(name_.rank)) {
   std::stringstream stream(options.addresses);
@@ -137,6 +138,16 @@ Answer RemoteAdvisor::AdvisorThread::Poll() {
 RemoteAdvisorCounts RemoteAdvisor::AdvisorThread::counts() const {
   const std::lock_guard lock(mutex_);
   return counts_;
+}
+
+std::uint64_t RemoteAdvisor::AdvisorThread::run() const {
+  const std::lock_guard lock(mutex_);
+  return run_;
+}
+
+void RemoteAdvisor::AdvisorThread::SetRun(std::uint64_t run) {
+  const std::lock_guard lock(mutex_);
+  run_ = run;
 }
 
 // Said by Run, which does not hold the lock then: a log may be slow, the training step must not be.
@@ -219,6 +230,7 @@ RemoteAdvisor::AdvisorThread::Outcome RemoteAdvisor::AdvisorThread::Join(
   message.feature_hash = FeatureHash();
   message.next_window = std::max<std::int64_t>(0, window_);
   message.highest_epoch = counts_.epoch;
+  message.run = run_;
   message.settings = options_.settings;
   Call<v1::JoinRequest, v1::JoinResponse> call;
   Write(message, call.request);

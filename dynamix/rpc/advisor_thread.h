@@ -24,6 +24,8 @@ class RemoteAdvisor::AdvisorThread {
   void Submit(std::int64_t index, const RoundEntry& entry);
   Answer Poll();
   RemoteAdvisorCounts counts() const;
+  std::uint64_t run() const;
+  void SetRun(std::uint64_t run);  // before the first Submit
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -64,6 +66,7 @@ class RemoteAdvisor::AdvisorThread {
   Clock::time_point hopeless_;       // when to go on without an answer
   std::optional<int> batch_;
   RemoteAdvisorCounts counts_;
+  std::uint64_t run_;
   StepLimit limit_;
 
   // The thread's own.

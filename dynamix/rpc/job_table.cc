@@ -32,7 +32,12 @@ JobTable::~JobTable() {
 }
 
 void JobTable::Log(LogEvent event) const {
-  if (options_.log) options_.log(event);
+  if (!options_.log) return;
+  try {
+    options_.log(event);
+  } catch (const std::exception&) {
+    // A line is lost; there is nowhere else to say so.
+  }
 }
 
 Result<Welcome> JobTable::Join(const JoinMessage& message) {
@@ -45,8 +50,8 @@ Result<Welcome> JobTable::Join(const JoinMessage& message) {
   const std::lock_guard lock(mutex_);
   Result<std::shared_ptr<ServedJob>> job = Open(message);
   if (!job) return Error{job.error()};
-  if (!job.value()->Join(message, std::chrono::steady_clock::now()))
-    return Error{"a newer process holds rank " + std::to_string(message.worker.rank)};
+  if (Status joined = job.value()->Join(message, std::chrono::steady_clock::now()); !joined)
+    return Error{joined.error()};
   return Welcome{options_.epoch, options_.gate.lease_s, options_.gate.round_deadline_s};
 }
 
@@ -57,34 +62,62 @@ Result<std::shared_ptr<ServedJob>> JobTable::Open(const JoinMessage& message) {
   const auto found = jobs_.find(name);
   if (found != jobs_.end()) {
     const bool live = found->second->LiveCount(now) > 0;
+    if (live && found->second->IsOtherRun(message.run))
+      return Error{"another run of job " + name + " has live workers: give each run its own name"};
     // Nobody is left and somebody starts from the beginning: another run of that name.
     const bool fresh = !live && message.next_window == 0;
     if (found->second->size() == message.size && !fresh) return found->second;
     if (live)
       return Error{"size = " + std::to_string(message.size) + " is not allowed: job " + name +
                    " runs with " + std::to_string(found->second->size()) + " workers"};
-    jobs_.erase(found);
+    Forget(found);
   }
   if (message.size > options_.max_workers)
     return Error{"size = " + std::to_string(message.size) + " is not allowed: at most " +
                  std::to_string(options_.max_workers) + " workers"};
-  if (static_cast<int>(jobs_.size()) >= options_.max_jobs)
-    return Error{"no room for another job: " + std::to_string(options_.max_jobs) + " are open"};
+  if (Status room = MakeRoom(now); !room) return Error{room.error()};
   try {
-    ArbitratorOptions own =
-        options_.job_options ? options_.job_options(name, message.size) : ArbitratorOptions{};
-    auto arbitrator = std::make_unique<Arbitrator>(policy_, std::move(own));
-    const JobOptions job_options{options_.gate, options_.epoch, options_.valid_windows};
-    auto job =
-        std::make_shared<ServedJob>(name, message.size, message.settings, std::move(arbitrator),
-                                    job_options, [this](RoundRecord r) { Keep(std::move(r)); });
-    Log({.event = "job_opened",
-         .job = name,
-         .detail = std::to_string(message.size) + " workers, policy " + policy_.name});
-    return jobs_[name] = std::move(job);
+    return jobs_[name] = Make(message);
   } catch (const std::exception& error) {
     return Error{"job " + name + " cannot be opened: " + error.what()};
   }
+}
+
+// Jobs without workers are kept for their next run, but only while nobody needs the place.
+Status JobTable::MakeRoom(SteadyTime now) {
+  if (static_cast<int>(jobs_.size()) < options_.max_jobs) return Nothing{};
+  auto silent = jobs_.end();
+  for (auto job = jobs_.begin(); job != jobs_.end(); ++job) {
+    if (job->second->LiveCount(now) > 0) continue;
+    if (silent == jobs_.end() || job->second->seen() < silent->second->seen()) silent = job;
+  }
+  if (silent == jobs_.end())
+    return Error{"no room for another job: " + std::to_string(options_.max_jobs) + " are open"};
+  Forget(silent);
+  return Nothing{};
+}
+
+JobTable::Jobs::iterator JobTable::Forget(Jobs::iterator job) {
+  Log({.event = "job_forgotten", .job = job->first});
+  job->second->End(Refusal::kUnknown);
+  return jobs_.erase(job);
+}
+
+std::shared_ptr<ServedJob> JobTable::Make(const JoinMessage& message) {
+  const std::string& name = message.worker.job;
+  ArbitratorOptions own =
+      options_.job_options ? options_.job_options(name, message.size) : ArbitratorOptions{};
+  auto arbitrator = std::make_unique<Arbitrator>(policy_, std::move(own));
+  const JobOptions job_options{options_.gate, options_.epoch, options_.valid_windows};
+  auto job = std::make_shared<ServedJob>(
+      name, message.size, message.settings, std::move(arbitrator), job_options,
+      [this, told = std::make_shared<Told>()](RoundRecord record) {
+        Keep(std::move(record), told);
+      });
+  Log({.event = "job_opened",
+       .job = name,
+       .detail = std::to_string(message.size) + " workers, policy " + policy_.name});
+  return job;
 }
 
 std::shared_ptr<ServedJob> JobTable::Find(const std::string& name) const {
@@ -100,17 +133,17 @@ void JobTable::SetPolicy(const PolicySpec& policy) {
 }
 
 void JobTable::ShutDown() {
-  std::map<std::string, std::shared_ptr<ServedJob>> jobs;
+  Jobs jobs;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
     jobs = jobs_;
   }
   timer_wakes_.notify_all();
-  for (const auto& [name, job] : jobs) job->ShutDown();
+  for (const auto& [name, job] : jobs) job->End(Refusal::kShutDown);
 }
 
-void JobTable::Keep(RoundRecord record) {
+void JobTable::Keep(RoundRecord record, const std::shared_ptr<Told>& told) {
   ++rounds_;
   late_ += record.late;
   const std::lock_guard lock(records_mutex_);
@@ -118,22 +151,24 @@ void JobTable::Keep(RoundRecord record) {
     records_.pop_front();
     ++dropped_;
   }
-  records_.push_back(std::move(record));
+  records_.emplace_back(std::move(record), told);
   writer_wakes_.notify_one();
 }
 
 void JobTable::RunTimer() {
+  const auto memory = std::chrono::duration_cast<SteadyTime::duration>(
+      std::chrono::duration<double>(options_.job_memory_s));
   std::unique_lock lock(mutex_);
   while (!timer_wakes_.wait_for(lock, kTick, [this] { return stopping_; })) {
     const SteadyTime now = std::chrono::steady_clock::now();
     std::vector<std::shared_ptr<ServedJob>> jobs;
     for (auto entry = jobs_.begin(); entry != jobs_.end();) {
-      if (entry->second->IsAbandoned(now, options_.job_memory_s)) {
-        Log({.event = "job_forgotten", .job = entry->first});
-        entry = jobs_.erase(entry);
-      } else {
+      const ServedJob& job = *entry->second;
+      const bool silent = now > job.seen() + memory;
+      if (silent && job.LiveCount(now) == 0)
+        entry = Forget(entry);
+      else
         jobs.push_back((entry++)->second);
-      }
     }
     lock.unlock();
     for (const auto& job : jobs) job->Tick(now);
@@ -147,22 +182,10 @@ void JobTable::RunRecordWriter() {
   while (true) {
     writer_wakes_.wait(lock, [this] { return writer_stops_ || !records_.empty(); });
     if (records_.empty()) return;
-    const RoundRecord record = std::move(records_.front());
+    const auto [record, told] = std::move(records_.front());
     records_.pop_front();
     lock.unlock();
-    const Decision& decision = record.decision;
-    if (!decision.failure.empty())
-      Log({LogEvent::Level::kWarning, "policy_failed", record.job, -1, decision.failure});
-    if (int& told = fallbacks_[record.job]; told < record.fallbacks) {
-      told = record.fallbacks;
-      Log({LogEvent::Level::kWarning, "fallback", record.job, -1,
-           "the job is slower than before advice: last good batches are in force (" +
-               std::to_string(told) + " so far)"});
-    }
-    if (int& told = updates_[record.job]; told < record.updates) {
-      told = record.updates;
-      Log({.event = "learned", .job = record.job, .detail = "update " + std::to_string(told)});
-    }
+    Tell(record, *told);
     if (options_.on_round) {
       try {
         options_.on_round(record);
@@ -175,8 +198,30 @@ void JobTable::RunRecordWriter() {
   }
 }
 
+void JobTable::Tell(const RoundRecord& record, Told& told) {
+  if (!record.decision.failure.empty())
+    Log({LogEvent::Level::kWarning, "policy_failed", record.job, -1, record.decision.failure});
+  if (told.fallbacks < record.fallbacks) {
+    told.fallbacks = record.fallbacks;
+    Log({LogEvent::Level::kWarning, "fallback", record.job, -1,
+         "the job is slower than before advice: last good batches are in force (" +
+             std::to_string(told.fallbacks) + " so far)"});
+  }
+  if (told.updates < record.updates) {
+    told.updates = record.updates;
+    Log({.event = "learned",
+         .job = record.job,
+         .detail = "update " + std::to_string(told.updates)});
+  }
+}
+
 ServiceCounts JobTable::counts() const {
-  ServiceCounts counts{reports_, rounds_, refused_, late_, dropped_, 0, 0};
+  ServiceCounts counts;
+  counts.reports = reports_;
+  counts.rounds = rounds_;
+  counts.refused = refused_;
+  counts.late = late_;
+  counts.records_dropped = dropped_;
   const SteadyTime now = std::chrono::steady_clock::now();
   const std::lock_guard lock(mutex_);
   counts.jobs = static_cast<int>(jobs_.size());

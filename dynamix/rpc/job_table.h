@@ -13,6 +13,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "dynamix/rpc/served_job.h"
 #include "dynamix/rpc/service.h"
@@ -38,22 +39,33 @@ class JobTable {
   void CountRefusal() { ++refused_; }
 
  private:
-  // With the lock held.
+  using Jobs = std::map<std::string, std::shared_ptr<ServedJob>>;
+  // What was told of one run of a job, so that it is told once.
+  struct Told {
+    int fallbacks = 0, updates = 0;
+  };
+
+  // These four hold the lock.
   Result<std::shared_ptr<ServedJob>> Open(const JoinMessage& message);
-  void Keep(RoundRecord record);
+  Status MakeRoom(SteadyTime now);
+  // Whoever waits there is asked to join anew.
+  Jobs::iterator Forget(Jobs::iterator job);
+  std::shared_ptr<ServedJob> Make(const JoinMessage& message);
+  void Keep(RoundRecord record, const std::shared_ptr<Told>& told);
+  void Tell(const RoundRecord& record, Told& told);
   void RunTimer();
   void RunRecordWriter();
 
   const ServiceOptions options_;
   mutable std::mutex mutex_;  // of the table, not of its jobs
   PolicySpec policy_;
-  std::map<std::string, std::shared_ptr<ServedJob>> jobs_;
+  Jobs jobs_;
   bool stopping_ = false;
 
   std::mutex records_mutex_;
   std::condition_variable writer_wakes_, timer_wakes_;
-  std::deque<RoundRecord> records_;
-  std::map<std::string, int> fallbacks_, updates_;  // last told of each job
+  // With what was told of its job, which the job may not outlive.
+  std::deque<std::pair<RoundRecord, std::shared_ptr<Told>>> records_;
   bool writer_stops_ = false;
 
   std::atomic<std::int64_t> reports_ = 0, rounds_ = 0, refused_ = 0, late_ = 0, dropped_ = 0;

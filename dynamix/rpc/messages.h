@@ -38,6 +38,7 @@ struct JoinMessage {
   std::uint64_t feature_hash = 0;
   std::int64_t next_window = 0;     // >= 0
   std::uint64_t highest_epoch = 0;  // heard so far; 0: none
+  std::uint64_t run = 0;  // one training, the same on all its ranks and after a resume; 0: unknown
   JobSettings settings;
 };
 

@@ -35,6 +35,7 @@ class ProtocolTest : public testing::Test {
   void SetUp() override {
     ServiceOptions options;
     options.epoch = 5;
+    options.max_jobs = 2;
     options.gate = {.lease_s = 240, .round_deadline_s = 120};
     options.job_options = [](const std::string&, int) {
       ArbitratorOptions own;
@@ -50,19 +51,28 @@ class ProtocolTest : public testing::Test {
     stub_ = v1::Arbitrator::NewStub(channel_);
   }
 
-  static void Name(v1::Worker& worker, int rank, std::uint64_t incarnation) {
-    worker.set_job("job");
+  static void Name(v1::Worker& worker, int rank, std::uint64_t incarnation,
+                   const std::string& job = "job") {
+    worker.set_job(job);
     worker.set_rank(rank);
     worker.set_incarnation(incarnation);
   }
-  grpc::Status Join(int rank = 0, std::uint64_t incarnation = 7, int size = 1) {
+  grpc::Status Join(int rank = 0, std::uint64_t incarnation = 7, int size = 1,
+                    const std::string& job = "job") {
     grpc::ClientContext context;
     v1::JoinRequest request;
     v1::JoinResponse response;
-    Name(*request.mutable_worker(), rank, incarnation);
+    Name(*request.mutable_worker(), rank, incarnation, job);
     request.set_size(size);
     request.set_feature_hash(FeatureHash());
     return stub_->Join(&context, request, &response);
+  }
+  grpc::Status Leave(const std::string& job = "job") {
+    grpc::ClientContext context;
+    v1::LeaveRequest request;
+    v1::LeaveResponse response;
+    Name(*request.mutable_worker(), 0, 7, job);
+    return stub_->Leave(&context, request, &response);
   }
   static v1::ReportRequest Request(std::int64_t window, int rank = 0,
                                    std::uint64_t incarnation = 7) {
@@ -140,6 +150,47 @@ TEST_F(ProtocolTest, StrangersAndReplacedProcessesAreRefused) {
   ASSERT_TRUE(Join(0, 8, 2).ok());
   EXPECT_THAT(Report(Request(0, 0, 7)).error_message(), HasSubstr("another process"));
   EXPECT_THAT(Join(0, 7, 2).error_message(), HasSubstr("newer process"));
+}
+
+TEST_F(ProtocolTest, AnImpossibleWindowIsRefusedAndTheOthersGoOn) {
+  ASSERT_TRUE(Join(0, 7, 2).ok());
+  ASSERT_TRUE(Join(1, 7, 2).ok());
+  EXPECT_EQ(Report(Request(std::int64_t{1} << 53, 1)).error_code(), StatusCode::INVALID_ARGUMENT);
+  std::thread first([this] {
+    grpc::ClientContext context;
+    v1::Advice advice;
+    EXPECT_TRUE(stub_->Report(&context, Request(0, 0), &advice).ok());
+    EXPECT_EQ(advice.batch(), 17);
+  });
+  EXPECT_TRUE(Report(Request(0, 1)).ok());
+  EXPECT_EQ(advice_.batch(), 17);
+  first.join();
+}
+
+TEST_F(ProtocolTest, AJobWithoutWorkersMakesRoomForAnother) {
+  ASSERT_TRUE(Join(0, 7, 1, "running").ok());
+  for (const char* job : {"first", "second", "third"}) {
+    EXPECT_TRUE(Join(0, 7, 1, job).ok()) << job;
+    EXPECT_TRUE(Leave(job).ok());
+  }
+  ASSERT_TRUE(Join(0, 7, 1, "holder").ok());
+  EXPECT_THAT(Join(0, 7, 1, "another").error_message(), HasSubstr("no room")) << "two jobs run";
+  EXPECT_EQ(service_->counts().workers, 2) << "a job with workers was never forgotten";
+}
+
+TEST_F(ProtocolTest, WhoeverWaitsWhenAJobIsReplacedIsAnsweredAtOnce) {
+  ASSERT_TRUE(Join(0, 7, 2).ok());
+  grpc::Status status;
+  std::thread waiting([&] {
+    grpc::ClientContext context;
+    v1::Advice advice;
+    status = stub_->Report(&context, Request(0, 0), &advice);  // rank 1 never comes
+  });
+  while (service_->counts().reports == 0) std::this_thread::yield();
+  ASSERT_TRUE(Leave().ok());
+  ASSERT_TRUE(Join(0, 8, 3).ok()) << "another run of that name";
+  waiting.join();
+  EXPECT_EQ(status.error_code(), StatusCode::NOT_FOUND) << "join anew";
 }
 
 TEST_F(ProtocolTest, HostileMeasurementsGetLegalAdvice) {

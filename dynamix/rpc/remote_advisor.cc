@@ -1,6 +1,7 @@
 #include "dynamix/rpc/remote_advisor.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "dynamix/core/input_error.h"
@@ -35,6 +36,16 @@ Status RemoteAdvisor::Submit(std::int64_t index, const RoundEntry& entry) {
 }
 
 Answer RemoteAdvisor::Poll() { return thread_->Poll(); }
+
+std::string RemoteAdvisor::Save() const { return std::to_string(thread_->run()); }
+
+// What another kind of advisor saved is of no use here, and no reason to end a job.
+Status RemoteAdvisor::Restore(const std::string& saved) {
+  std::uint64_t run = 0;
+  const auto [end, problem] = std::from_chars(saved.data(), saved.data() + saved.size(), run);
+  if (problem == std::errc() && end == saved.data() + saved.size()) thread_->SetRun(run);
+  return Nothing{};
+}
 
 RemoteAdvisorCounts RemoteAdvisor::counts() const { return thread_->counts(); }
 

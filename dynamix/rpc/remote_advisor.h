@@ -38,6 +38,9 @@ struct RemoteAdvisorOptions {
   int breaker_failures = 5;  // in a row, until it stops asking, [1, 1000]
   double breaker_s = 5;  // how long it stops the first time, [0.01, 600]; doubles up to 12 times
   std::uint64_t incarnation = 0;  // 0: from the clock
+  // Of this training, the same on all its ranks: another run of the same name is then told apart
+  // while this one lives. 0: unknown. Save and Restore carry it over a resume.
+  std::uint64_t run = 0;
   // Told of what changes (connected, lost, stale, fallback); from the background thread.
   std::function<void(const std::string&)> log;
 
@@ -65,8 +68,8 @@ class RemoteAdvisor : public Advisor {
   // Never fails.
   Status Submit(std::int64_t index, const RoundEntry& entry) override;
   Answer Poll() override;
-  std::string Save() const override { return {}; }
-  Status Restore(const std::string&) override { return Nothing{}; }
+  std::string Save() const override;
+  Status Restore(const std::string& saved) override;
 
   RemoteAdvisorCounts counts() const;
 

@@ -9,6 +9,10 @@
 namespace dynamix {
 namespace {
 
+// Windows a worker may be ahead of the others. A lease of 10 s and windows of 1 ms: others that
+// were not heard for so long are not live any more.
+constexpr std::int64_t kMostAhead = 10000;
+
 SteadyTime After(SteadyTime now, double seconds) {
   return now +
          std::chrono::duration_cast<SteadyTime::duration>(std::chrono::duration<double>(seconds));
@@ -28,11 +32,23 @@ RoundGate::RoundGate(int size, const GateOptions& options) : options_(options), 
   }
 }
 
-bool RoundGate::Join(int rank, std::uint64_t incarnation, std::int64_t next_window,
-                     SteadyTime now) {
+bool RoundGate::IsTooFar(int rank, std::int64_t window, SteadyTime now) const {
+  std::optional<std::int64_t> others;
+  for (int other = 0; other < size(); ++other)
+    if (other != rank && IsLive(other, now))
+      others = std::max(others.value_or(0), workers_[other].next_window);
+  return others && window - *others > kMostAhead;
+}
+
+Status RoundGate::Join(int rank, std::uint64_t incarnation, std::int64_t next_window,
+                       SteadyTime now) {
   Slot& slot = workers_[rank];
+  if (IsTooFar(rank, next_window, now))
+    return Error{"next_window = " + std::to_string(next_window) +
+                 " is not allowed: the other workers are not near it"};
   if (slot.joined && incarnation != slot.incarnation) {
-    if (incarnation < slot.incarnation && IsLive(rank, now)) return false;
+    if (incarnation < slot.incarnation && IsLive(rank, now))
+      return Error{"a newer process holds rank " + std::to_string(rank)};
     slot.reported = false;  // what the process before it said is void
   }
   const bool fresh = !slot.joined || incarnation != slot.incarnation;
@@ -45,9 +61,10 @@ bool RoundGate::Join(int rank, std::uint64_t incarnation, std::int64_t next_wind
   }
   slot.joined = true;
   slot.expected = false;
+  if (fresh) slot.next_window = next_window;
   slot.incarnation = incarnation;
   slot.lease = After(now, options_.lease_s);
-  return true;
+  return Nothing{};
 }
 
 void RoundGate::Leave(int rank, std::uint64_t incarnation) {
@@ -72,11 +89,13 @@ bool RoundGate::AllHeard() const {
 
 RoundGate::Arrival RoundGate::Add(int rank, std::uint64_t incarnation, std::int64_t window,
                                   const RoundEntry& entry, SteadyTime now) {
-  DYNAMIX_CHECK(!MustClose(window), "close the earlier round first");
   Slot& slot = workers_[rank];
   if (!slot.joined) return Arrival::kUnknown;
   if (slot.incarnation != incarnation) return Arrival::kReplaced;
+  if (IsTooFar(rank, window, now)) return Arrival::kTooFar;
+  if (open_ && *open_ < window) return Arrival::kEndsOpen;
   slot.lease = After(now, options_.lease_s);
+  slot.next_window = std::max(slot.next_window, window + 1);
   if (window == closed_) return Arrival::kAnswered;
   if (window < closed_ || (open_ && window < *open_)) return Arrival::kStale;
   if (!open_) {

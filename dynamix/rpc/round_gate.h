@@ -4,10 +4,11 @@
 // reported or its deadline has passed. It waits for workers whose lease runs, and in the beginning
 // for those that have not joined yet. Who is late is masked (active, without a report); whose lease
 // has ended, who left and who never came is inactive. A report of a later window closes the open
-// round at once: its sender has moved on, and the ranks of a job move together. Rounds only go
-// forward, except that a worker that joins anew (restart from a checkpoint) takes them back to the
-// window it starts from. The time is an argument and only ever compared, so a jump of the machine's
-// clock means nothing. Not thread-safe; never fails.
+// round at once: its sender has moved on, and the ranks of a job move together. For the same reason a
+// window far ahead of the other live workers is refused: followed, it would leave them behind for
+// ever. Rounds only go forward, except that a worker that joins anew (restart from a checkpoint)
+// takes them back to the window it starts from. The time is an argument and only ever compared, so
+// a jump of the machine's clock means nothing. Not thread-safe; never fails.
 #pragma once
 
 #include <chrono>
@@ -15,6 +16,7 @@
 #include <optional>
 #include <vector>
 
+#include "dynamix/core/result.h"
 #include "dynamix/rpc/messages.h"
 
 namespace dynamix {
@@ -32,8 +34,8 @@ class RoundGate {
  public:
   RoundGate(int size, const GateOptions& options);
 
-  // False when a newer process holds the rank.
-  bool Join(int rank, std::uint64_t incarnation, std::int64_t next_window, SteadyTime now);
+  // An Error when a newer process holds the rank, or the window cannot be.
+  Status Join(int rank, std::uint64_t incarnation, std::int64_t next_window, SteadyTime now);
   // The worker is gone for good; the open round no longer waits for it.
   void Leave(int rank, std::uint64_t incarnation);
 
@@ -43,9 +45,9 @@ class RoundGate {
     kStale,     // older than that
     kUnknown,   // has not joined, or has left
     kReplaced,  // another process has its rank
+    kTooFar,    // a window the other workers cannot have reached
+    kEndsOpen,  // of a later round than the open one: Close that, then Add again
   };
-  // First ask MustClose: an open round of an earlier window is to be closed before.
-  bool MustClose(std::int64_t window) const { return open_ && *open_ < window; }
   Arrival Add(int rank, std::uint64_t incarnation, std::int64_t window, const RoundEntry& entry,
               SteadyTime now);
 
@@ -65,11 +67,15 @@ class RoundGate {
     bool expected = true;  // not joined yet, and no round has missed it
     bool joined = false;
     std::uint64_t incarnation = 0;
+    std::int64_t next_window = 0;  // as it said when it joined, or after its last report
     SteadyTime lease;
     bool reported = false;  // in the open round
     bool heard = false;     // in any round
     RoundEntry entry;       // the last one heard
   };
+
+  // Ahead of every other live worker by more windows than a lease can hold.
+  bool IsTooFar(int rank, std::int64_t window, SteadyTime now) const;
 
   GateOptions options_;
   std::vector<Slot> workers_;

@@ -63,8 +63,7 @@ TEST_F(RoundGateTest, MasksALateWorkerAfterTheDeadline) {
 
 TEST_F(RoundGateTest, DoesNotWaitForAWorkerWhoseLeaseEnded) {
   Whole(0, 0);
-  gate_.Join(0, 7, 1, At(9));  // renewals
-  gate_.Join(1, 7, 1, At(9));
+  for (int rank = 0; rank < 2; ++rank) EXPECT_TRUE(gate_.Join(rank, 7, 1, At(9))) << "renewals";
   gate_.Add(0, 7, 1, Entry(8), At(11));
   gate_.Add(1, 7, 1, Entry(8), At(11));
   ASSERT_TRUE(gate_.Complete(At(11)));
@@ -103,10 +102,66 @@ TEST_F(RoundGateTest, AnswersReplaysAndIgnoresOldWindows) {
 
 TEST_F(RoundGateTest, ALaterWindowClosesTheOpenRound) {
   gate_.Add(0, 7, 0, Entry(8), At(0));
-  EXPECT_FALSE(gate_.MustClose(0));
-  ASSERT_TRUE(gate_.MustClose(1));
+  EXPECT_EQ(gate_.Add(1, 7, 1, Entry(8), At(0)), Arrival::kEndsOpen);
   EXPECT_EQ(gate_.Close({}, At(0)).index, 0);
   EXPECT_EQ(gate_.Add(1, 7, 1, Entry(8), At(0)), Arrival::kWaits);
+}
+
+TEST_F(RoundGateTest, ALaterWindowOfAProcessThatIsNotHereClosesNothing) {
+  gate_.Add(0, 7, 0, Entry(8), At(0));
+  EXPECT_EQ(gate_.Add(1, 6, 1, Entry(8), At(0)), Arrival::kReplaced);
+  gate_.Leave(2, 7);
+  EXPECT_EQ(gate_.Add(2, 7, 1, Entry(8), At(0)), Arrival::kUnknown);
+  EXPECT_EQ(gate_.Add(1, 7, 0, Entry(8), At(0)), Arrival::kWaits) << "the round is still open";
+}
+
+TEST_F(RoundGateTest, AWindowTheOthersCannotHaveReachedIsRefused) {
+  const std::int64_t impossible = std::int64_t{1} << 53;
+  Whole(4, 0);
+  EXPECT_EQ(gate_.Add(1, 7, impossible, Entry(8), At(1)), Arrival::kTooFar);
+  EXPECT_FALSE(gate_.Join(1, 8, impossible, At(1)));
+  EXPECT_EQ(gate_.Add(0, 7, 5, Entry(8), At(1)), Arrival::kWaits) << "the others go on";
+  EXPECT_EQ(gate_.Add(1, 7, 10000, Entry(8), At(1)), Arrival::kEndsOpen) << "late, but possible";
+}
+
+TEST_F(RoundGateTest, AJobMayStartAtAnyWindow) {
+  RoundGate gate(2, {.lease_s = 10, .round_deadline_s = 1});
+  const std::int64_t window = std::int64_t{1} << 40;
+  EXPECT_TRUE(gate.Join(0, 7, window, At(0))) << "after a restart of the arbitrator";
+  EXPECT_TRUE(gate.Join(1, 7, window, At(0)));
+  EXPECT_EQ(gate.Add(0, 7, window, Entry(8), At(0)), Arrival::kWaits);
+  EXPECT_EQ(gate.Add(1, 7, window, Entry(8), At(0)), Arrival::kWaits);
+}
+
+TEST_F(RoundGateTest, AWorkerThatCameFirstWithAnImpossibleWindowStarvesNobody) {
+  RoundGate gate(2, {.lease_s = 10, .round_deadline_s = 1});
+  const std::int64_t impossible = std::int64_t{1} << 53;
+  EXPECT_TRUE(gate.Join(0, 7, impossible, At(0)));
+  EXPECT_EQ(gate.Add(0, 7, impossible, Entry(8), At(0)), Arrival::kWaits);
+  (void)gate.Close({}, At(1));
+  EXPECT_TRUE(gate.Join(1, 7, 0, At(1)));
+  EXPECT_EQ(gate.Add(1, 7, 0, Entry(8), At(1)), Arrival::kWaits);
+  EXPECT_EQ(gate.Add(0, 7, impossible + 1, Entry(8), At(1)), Arrival::kTooFar);
+}
+
+// Every report renews its sender's lease, none the deadline: else a straggler would hold the round
+// open for as long as the others trickle in.
+TEST_F(RoundGateTest, TheDeadlineRunsFromTheFirstReport) {
+  gate_.Add(0, 7, 0, Entry(8), At(0));
+  gate_.Add(1, 7, 0, Entry(8), At(0.9));
+  EXPECT_FALSE(gate_.Complete(At(0.99)));
+  EXPECT_TRUE(gate_.Complete(At(1)));
+}
+
+TEST_F(RoundGateTest, WhatTheOldProcessReportedIsVoidWhenANewOneHasTheRank) {
+  Whole(0, 0);
+  gate_.Add(0, 7, 1, Entry(8), At(1));
+  gate_.Add(1, 7, 1, Entry(99), At(1));  // and its process ends
+  EXPECT_TRUE(gate_.Join(1, 8, 1, At(1)));
+  gate_.Add(2, 7, 1, Entry(8), At(1));
+  EXPECT_FALSE(gate_.Complete(At(1.5))) << "the new process has not reported";
+  const Round round = gate_.Close({}, At(2));
+  EXPECT_FALSE(round.entries[1].report.has_value());
 }
 
 TEST_F(RoundGateTest, AJobThatGoesBackToACheckpointGoesOn) {

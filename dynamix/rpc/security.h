@@ -3,7 +3,8 @@
 // A worker's certificate carries its identity as a URI in the subject's alternative names:
 //   dynamix://job/JOB/rank/RANK   that rank of that job
 //   dynamix://job/JOB/rank/*      any rank of that job
-//   dynamix://admin               may swap policies
+//   dynamix://admin               may swap policies and read metrics
+//   dynamix://metrics             may read metrics
 // scripts/make-certs makes them.
 #pragma once
 
@@ -21,12 +22,17 @@ struct TlsFiles {
   bool empty() const { return authority.empty() && certificate.empty() && key.empty(); }
 };
 
+// What is wrong with these files: not PEM, an authority that is none, a key of another certificate,
+// a certificate that has expired. Empty: nothing.
+std::string CheckTls(const TlsFiles& files);
+
 // True when only this machine can reach `address` (HOST:PORT, [V6]:PORT or unix:PATH).
 bool IsLoopback(std::string_view address);
 
-// Do these names of a certificate allow to speak as `worker`, or as an administrator?
+// Do these names of a certificate allow to speak as `worker`, as an administrator, to read metrics?
 bool MaySpeakAs(const std::vector<std::string>& names, const WorkerName& worker);
 bool MayAdminister(const std::vector<std::string>& names);
+bool MayReadMetrics(const std::vector<std::string>& names);
 
 // Same text; takes the same time wherever they differ.
 bool SameToken(std::string_view given, std::string_view wanted);

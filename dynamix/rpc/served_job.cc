@@ -1,5 +1,6 @@
 #include "dynamix/rpc/served_job.h"
 
+#include <exception>
 #include <utility>
 
 namespace dynamix {
@@ -25,11 +26,15 @@ ServedJob::ServedJob(std::string name, int size, const JobSettings& settings,
   last_.window = -1;
 }
 
-bool ServedJob::Join(const JoinMessage& message, SteadyTime now) {
+Status ServedJob::Join(const JoinMessage& message, SteadyTime now) {
   const std::lock_guard lock(mutex_);
+  Status joined =
+      gate_.Join(message.worker.rank, message.worker.incarnation, message.next_window, now);
+  if (!joined) return joined;
   if (message.worker.rank == 0) settings_ = message.settings;
+  if (message.run != 0) run_ = message.run;
   seen_ = now;
-  return gate_.Join(message.worker.rank, message.worker.incarnation, message.next_window, now);
+  return joined;
 }
 
 void ServedJob::Leave(const WorkerName& worker, SteadyTime now) {
@@ -52,8 +57,8 @@ void ServedJob::Report(const ReportMessage& message, SteadyTime now, Reply reply
   {
     const std::lock_guard lock(mutex_);
     seen_ = now;
-    if (shut_down_)
-      answers.push_back({std::move(reply), Refusal::kShutDown, {}});
+    if (ended_ != Refusal::kNone)
+      answers.push_back({std::move(reply), ended_, {}});
     else
       Enter(message, now, std::move(reply), answers);
   }
@@ -62,9 +67,14 @@ void ServedJob::Report(const ReportMessage& message, SteadyTime now, Reply reply
 
 void ServedJob::Enter(const ReportMessage& message, SteadyTime now, Reply reply, Answers& answers) {
   const int rank = message.worker.rank;
-  if (gate_.MustClose(message.window)) CloseRound(now, answers);
-  const RoundGate::Arrival arrival =
-      gate_.Add(rank, message.worker.incarnation, message.window, message.entry, now);
+  const auto add = [&] {
+    return gate_.Add(rank, message.worker.incarnation, message.window, message.entry, now);
+  };
+  RoundGate::Arrival arrival = add();
+  if (arrival == RoundGate::Arrival::kEndsOpen) {
+    CloseRound(now, answers);
+    arrival = add();
+  }
   switch (arrival) {
     case RoundGate::Arrival::kWaits:
       if (Reply& old = waiting_[rank]; old)
@@ -86,13 +96,21 @@ void ServedJob::Enter(const ReportMessage& message, SteadyTime now, Reply reply,
       break;
     case RoundGate::Arrival::kReplaced:
       answers.push_back({std::move(reply), Refusal::kReplaced, {}});
+      break;
+    case RoundGate::Arrival::kTooFar:
+    case RoundGate::Arrival::kEndsOpen:  // no round is open any more
+      answers.push_back({std::move(reply), Refusal::kTooFar, {}});
   }
 }
 
 Decision ServedJob::Decide(const Round& round) {
   // A policy remembers the cluster it sees first, so that must be the whole one; but not for ever.
-  if (gate_.AllHeard() || ++partial_rounds_ > kPartialRounds) return arbitrator_->Step(round);
   Decision decision;
+  try {
+    if (gate_.AllHeard() || ++partial_rounds_ > kPartialRounds) return arbitrator_->Step(round);
+  } catch (const std::exception& error) {
+    decision.failure = error.what();
+  }
   decision.guard = Guard::State::kMeasures;
   decision.sizes = Batches(round);
   return decision;
@@ -138,14 +156,19 @@ void ServedJob::SetPolicy(const PolicySpec& policy) {
   arbitrator_->SetPolicy(policy);
 }
 
-void ServedJob::ShutDown() {
+void ServedJob::End(Refusal refusal) {
   std::map<int, Reply> waiting;
   {
     const std::lock_guard lock(mutex_);
-    shut_down_ = true;
+    ended_ = refusal;
     waiting.swap(waiting_);
   }
-  for (const auto& [rank, reply] : waiting) reply(Refusal::kShutDown, {});
+  for (const auto& [rank, reply] : waiting) reply(refusal, {});
+}
+
+bool ServedJob::IsOtherRun(std::uint64_t run) const {
+  const std::lock_guard lock(mutex_);
+  return run != 0 && run_ != 0 && run != run_;
 }
 
 int ServedJob::LiveCount(SteadyTime now) const {
@@ -153,11 +176,9 @@ int ServedJob::LiveCount(SteadyTime now) const {
   return gate_.LiveCount(now);
 }
 
-bool ServedJob::IsAbandoned(SteadyTime now, double seconds) const {
+SteadyTime ServedJob::seen() const {
   const std::lock_guard lock(mutex_);
-  const auto silence =
-      std::chrono::duration_cast<SteadyTime::duration>(std::chrono::duration<double>(seconds));
-  return gate_.LiveCount(now) == 0 && now > seen_ + silence;
+  return seen_;
 }
 
 }  // namespace dynamix

@@ -24,6 +24,7 @@ enum class Refusal {
   kUnknown,     // join first
   kReplaced,    // another process has the rank: stop asking
   kSuperseded,  // the same worker asked again
+  kTooFar,      // a window the other workers cannot have reached
   kShutDown,
 };
 
@@ -45,19 +46,21 @@ class ServedJob {
   const std::string& name() const { return name_; }
   int size() const { return size_; }
 
-  // False when a newer process holds the rank.
-  bool Join(const JoinMessage& message, SteadyTime now);
+  // An Error when a newer process holds the rank, or the window cannot be.
+  Status Join(const JoinMessage& message, SteadyTime now);
   void Leave(const WorkerName& worker, SteadyTime now);
   void Report(const ReportMessage& message, SteadyTime now, Reply reply);
   // Closes the open round when its deadline has passed or nobody is waited for any more.
   void Tick(SteadyTime now);
   void SetPolicy(const PolicySpec& policy);
-  // Answers everybody with kShutDown.
-  void ShutDown();
+  // Answers everybody who waits, and who still comes, with `refusal`.
+  void End(Refusal refusal);
 
+  // A worker that says it belongs to `run` does not belong here.
+  bool IsOtherRun(std::uint64_t run) const;
   int LiveCount(SteadyTime now) const;
-  // Nobody has a lease, and nobody spoke for `seconds`.
-  bool IsAbandoned(SteadyTime now, double seconds) const;
+  // When anybody last spoke.
+  SteadyTime seen() const;
 
  private:
   struct Answered {
@@ -70,6 +73,7 @@ class ServedJob {
   // These hold the lock and add what is to be said after it is released.
   void Enter(const ReportMessage& message, SteadyTime now, Reply reply, Answers& answers);
   void CloseRound(SteadyTime now, Answers& answers);
+  // Never throws: what the policy, the guard or the learner throw costs advice, not the service.
   Decision Decide(const Round& round);
   Advice AdviceFor(int rank) const;
 
@@ -80,7 +84,8 @@ class ServedJob {
 
   mutable std::mutex mutex_;
   JobSettings settings_;
-  SteadyTime seen_;  // when anybody last spoke
+  std::uint64_t run_ = 0;  // 0: no worker said
+  SteadyTime seen_;
   RoundGate gate_;
   std::unique_ptr<Arbitrator> arbitrator_;
   std::map<int, Reply> waiting_;  // by rank
@@ -89,7 +94,7 @@ class ServedJob {
   std::vector<bool> last_active_;
   double seconds_ = 0;
   int partial_rounds_ = 0;
-  bool shut_down_ = false;
+  Refusal ended_ = Refusal::kNone;
 };
 
 }  // namespace dynamix

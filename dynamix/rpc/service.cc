@@ -1,9 +1,12 @@
 #include "dynamix/rpc/service.h"
 
 #include <dlfcn.h>
+#include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
 
+#include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "dynamix/core/input_error.h"
@@ -11,6 +14,9 @@
 #include "dynamix/rpc/async_server.h"
 #include "dynamix/rpc/health.grpc.pb.h"
 #include "dynamix/rpc/job_table.h"
+#include "dynamix/rpc/listener.h"
+#include "dynamix/rpc/rate_limit.h"
+#include "dynamix/rpc/server_tls.h"
 #include "dynamix/rpc/wire.h"
 
 namespace dynamix {
@@ -46,6 +52,8 @@ grpc::Status StatusOf(Refusal refusal) {
       return {StatusCode::FAILED_PRECONDITION, "another process has this rank"};
     case Refusal::kSuperseded:
       return {StatusCode::ABORTED, "the same worker asked again"};
+    case Refusal::kTooFar:
+      return {StatusCode::INVALID_ARGUMENT, "window: the other workers cannot have reached it"};
     case Refusal::kShutDown:
       break;
   }
@@ -119,23 +127,38 @@ class Methods {
     return grpc::Status::OK;
   }
 
-  void Report(UnaryCall<v1::ReportRequest, v1::Advice>& call) {
-    const Result<ReportMessage> message = Read(call.request());
-    if (!message) return Finish(call, {StatusCode::INVALID_ARGUMENT, message.error()});
-    const WorkerName& worker = message.value().worker;
-    if (grpc::Status allowed = Allow(call.context(), worker); !allowed.ok())
-      return Finish(call, allowed);
-    if (message.value().highest_epoch > options_.epoch)
-      return Finish(call, {StatusCode::FAILED_PRECONDITION, "this arbitrator is stale"});
-    const std::shared_ptr<ServedJob> job = table_.Find(worker.job);
-    if (job == nullptr || worker.rank >= job->size())
-      return Finish(call, StatusOf(Refusal::kUnknown));
+  using ReportCall = UnaryCall<v1::ReportRequest, v1::Advice>;
+
+  void Report(ReportCall& call) {
+    Result<ReportMessage> message = Error{""};
+    std::shared_ptr<ServedJob> job;
+    grpc::Status status;
+    try {
+      status = AdmitReport(call, message, job);
+    } catch (const std::exception& error) {
+      status = {StatusCode::INTERNAL, error.what()};
+    }
+    if (!status.ok()) return Finish(call, status);
     table_.CountReport();
     job->Report(message.value(), std::chrono::steady_clock::now(),
-                [&call](Refusal refusal, const Advice& advice) {
+                [this, &call](Refusal refusal, const Advice& advice) {
                   if (refusal == Refusal::kNone) Write(advice, call.response());
+                  if (refusal == Refusal::kTooFar) return Finish(call, StatusOf(refusal));
                   call.Finish(StatusOf(refusal));
                 });
+  }
+
+  grpc::Status AdmitReport(const ReportCall& call, Result<ReportMessage>& message,
+                           std::shared_ptr<ServedJob>& job) {
+    message = Read(call.request());
+    if (!message) return {StatusCode::INVALID_ARGUMENT, message.error()};
+    const WorkerName& worker = message.value().worker;
+    if (grpc::Status allowed = Allow(call.context(), worker); !allowed.ok()) return allowed;
+    if (message.value().highest_epoch > options_.epoch)
+      return {StatusCode::FAILED_PRECONDITION, "this arbitrator is stale"};
+    job = table_.Find(worker.job);
+    if (job == nullptr || worker.rank >= job->size()) return StatusOf(Refusal::kUnknown);
+    return grpc::Status::OK;
   }
 
   grpc::Status Leave(const ServerContext& context, const v1::LeaveRequest& request,
@@ -154,18 +177,23 @@ class Methods {
     if (grpc::Status allowed = AllowToken(context); !allowed.ok()) return allowed;
     if (!options_.tls.empty() && !MayAdminister(PeerNames(context)))
       return {StatusCode::PERMISSION_DENIED, "the certificate is not an administrator's"};
-    // A path from the network would let a caller probe this machine's files.
-    if (!options_.find_policy || request.policy().find('/') != std::string::npos)
-      return {StatusCode::INVALID_ARGUMENT, "policy: expected the name of a rule or policy"};
-    try {
-      const PolicySpec policy = options_.find_policy(request.policy());
-      table_.SetPolicy(policy);
-      table_.Log({.event = "policy_swapped", .detail = policy.name});
-      response.set_policy(policy.name);
-    } catch (const InputError& error) {
-      return {StatusCode::INVALID_ARGUMENT, error.what()};
+    std::string wrong = "policies cannot be swapped here";
+    if (options_.find_policy) {
+      try {
+        const PolicySpec policy = options_.find_policy(request.policy());
+        table_.SetPolicy(policy);
+        table_.Log({.event = "policy_swapped", .detail = policy.name});
+        response.set_policy(policy.name);
+        return grpc::Status::OK;
+      } catch (const std::exception& error) {
+        wrong = error.what();
+      }
     }
-    return grpc::Status::OK;
+    // One answer, whatever was wrong: a caller must not be able to probe this machine's files.
+    Warn("policy_kept", wrong);
+    return {
+        StatusCode::INVALID_ARGUMENT,
+        "policy: not the name of a rule or of a shipped policy (the arbitrator's log says more)"};
   }
 
   grpc::Status Check(const ServerContext&, const HealthRequest& request, HealthResponse& response) {
@@ -179,10 +207,20 @@ class Methods {
   void Finish(Call& call, const grpc::Status& status) {
     if (!status.ok() && status.error_code() != StatusCode::NOT_FOUND) {
       table_.CountRefusal();
-      table_.Log({LogEvent::Level::kWarning, "refused", "", -1,
-                  call.context().peer() + ": " + status.error_message()});
+      Warn("refused", call.context().peer() + ": " + status.error_message());
     }
     call.Finish(status);
+  }
+
+  // For what callers can cause as often as they like.
+  void Warn(const char* event, std::string text) {
+    {
+      const std::lock_guard lock(warnings_mutex_);
+      if (!warnings_.Pass(std::chrono::steady_clock::now())) return;
+      if (const std::int64_t held = warnings_.TakeHeld(); held > 0)
+        text += " (" + std::to_string(held) + " more lines were held back before)";
+    }
+    table_.Log({LogEvent::Level::kWarning, event, "", -1, text});
   }
 
   grpc::Status AllowToken(const ServerContext& context) const {
@@ -204,15 +242,15 @@ class Methods {
   AsyncServer& server_;
   Arbitrator arbitrator_;
   Health health_;
+  std::mutex warnings_mutex_;
+  RateLimit warnings_{/*per_second=*/1, /*burst=*/20};
 };
 
-std::shared_ptr<grpc::ServerCredentials> Credentials(const TlsFiles& tls) {
-  if (tls.empty()) return grpc::InsecureServerCredentials();
-  grpc::SslServerCredentialsOptions options(
-      GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  options.pem_root_certs = tls.authority;
-  options.pem_key_cert_pairs.push_back({tls.key, tls.certificate});
-  return grpc::SslServerCredentials(options);
+// gRPC takes a function without data, so where it sends its words is one place for the process.
+std::atomic<void (*)(const std::string&)> g_transport_log = nullptr;
+
+void OnTransportLog(gpr_log_func_args* line) {
+  if (auto* log = g_transport_log.load()) log(line->message);
 }
 
 void Limit(const ServiceOptions& options, grpc::ServerBuilder& builder) {
@@ -230,7 +268,9 @@ void Limit(const ServiceOptions& options, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 4);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Workers renew their lease, so a connection without calls for so long serves nobody.
+  const double idle_s = std::max(60.0, options.gate.lease_s);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, static_cast<int>(1e3 * idle_s));
 }
 
 }  // namespace
@@ -239,12 +279,13 @@ void ServiceOptions::Validate() const {
   if (tls.empty() && !IsLoopback(address))
     throw InputError::OutOfRange("address", address,
                                  "a loopback address, or certificates for any other");
-  if (!tls.empty() && (tls.authority.empty() || tls.certificate.empty() || tls.key.empty()))
-    throw InputError("TLS needs a certificate authority, a certificate and a key");
+  if (!tls.empty())
+    if (const std::string wrong = CheckTls(tls); !wrong.empty()) throw InputError(wrong);
   gate.Validate();
   RequireInRange("valid_windows", valid_windows, 1, 1000);
   RequireInRange("max_jobs", max_jobs, 1, 100000);
   RequireInRange("max_workers", max_workers, 1, kMaxWorkers);
+  RequireInRange("max_connections", max_connections, 1, 1000000);
   RequireInRange("job_memory_s", job_memory_s, 0.0, 1e9);
   RequireInRange("message_bytes", message_bytes, 1 << 10, 16 << 20);
 }
@@ -252,25 +293,38 @@ void ServiceOptions::Validate() const {
 class Service::Implementation {
  public:
   Implementation(const ServiceOptions& wanted, const PolicySpec& policy)
-      : options(wanted), table(wanted, policy), methods(options, table, server) {}
+      : options(wanted), tls(wanted.tls), table(wanted, policy), methods(options, table, server) {}
 
-  bool Listen() {
+  Status Listen() {
     // Not linked: the library switches reflection on for every server of the process that loads it.
     if (options.reflection && dlopen(DYNAMIX_GRPC_REFLECTION, RTLD_NOW | RTLD_GLOBAL) == nullptr)
       table.Log({LogEvent::Level::kWarning, "no_reflection", "", -1, dlerror()});
+    Result<std::unique_ptr<Listener>> opened =
+        Listener::Open({options.address, options.max_connections, [this](const std::string& text) {
+                          table.Log({LogEvent::Level::kWarning, "turned_away", "", -1, text});
+                        }});
+    if (!opened) return Error{opened.error()};
+    listener = std::move(opened).value();
     grpc::ServerBuilder builder;
     Limit(options, builder);
-    builder.AddListeningPort(options.address, Credentials(options.tls), &port);
+    acceptor = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, tls.credentials());
     methods.Register(builder);
     server.AddQueues(builder, kQueues);
     std::unique_ptr<grpc::Server> built = builder.BuildAndStart();
-    if (built == nullptr) return false;
+    if (built == nullptr) return Error{"gRPC cannot serve on " + options.address};
     server.Start(std::move(built),
                  [this](grpc::ServerCompletionQueue& queue) { methods.Listen(queue); });
-    return true;
+    listener->Run([this](int connection) {
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+      parameters.fd = connection;
+      acceptor->HandleNewConnection(&parameters);
+    });
+    return Nothing{};
   }
 
   void Stop() {
+    if (listener) listener->Stop();
     table.ShutDown();
     server.Stop(std::chrono::milliseconds(1000));
   }
@@ -278,10 +332,12 @@ class Service::Implementation {
   static constexpr int kQueues = 2;
 
   const ServiceOptions options;
+  ServerTls tls;
   JobTable table;
   AsyncServer server;
   Methods methods;
-  int port = 0;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
+  std::unique_ptr<Listener> listener;
 };
 
 Service::Service(std::unique_ptr<Implementation> implementation)
@@ -293,17 +349,32 @@ Result<std::unique_ptr<Service>> Service::Start(const ServiceOptions& options,
                                                 const PolicySpec& policy) {
   options.Validate();
   auto implementation = std::make_unique<Implementation>(options, policy);
-  if (!implementation->Listen()) return Error{"cannot listen on " + options.address};
+  if (Status listens = implementation->Listen(); !listens) return Error{listens.error()};
   return std::unique_ptr<Service>(new Service(std::move(implementation)));
 }
 
-int Service::port() const { return implementation_->port; }
+void SendTransportLogTo(void (*log)(const std::string& text)) {
+  g_transport_log = log;
+  gpr_set_log_function(OnTransportLog);
+}
+
+int Service::port() const { return implementation_->listener->port(); }
 
 void Service::SetPolicy(const PolicySpec& policy) {
   implementation_->table.SetPolicy(policy);
   implementation_->table.Log({.event = "policy_swapped", .detail = policy.name});
 }
 
-ServiceCounts Service::counts() const { return implementation_->table.counts(); }
+Status Service::SetTls(const TlsFiles& tls) {
+  Status replaced = implementation_->tls.Replace(tls);
+  if (replaced) implementation_->table.Log({.event = "certificates_loaded"});
+  return replaced;
+}
+
+ServiceCounts Service::counts() const {
+  ServiceCounts counts = implementation_->table.counts();
+  counts.turned_away = implementation_->listener->turned_away();
+  return counts;
+}
 
 }  // namespace dynamix

@@ -36,14 +36,15 @@ struct ServiceOptions {
   int valid_windows = 3;          // [1, 1000]
   int max_jobs = 64;              // [1, 100000]
   int max_workers = kMaxWorkers;  // of one job
+  int max_connections = 8192;     // at once, [1, 1000000]; fewer when descriptors are scarce
   double job_memory_s = 600;      // an abandoned job is forgotten after so long
   int message_bytes = 64 << 10;   // largest message taken
   bool reflection = false;        // lets grpcurl and the like list the methods
 
   // What a new job starts with; the name and the number of workers are the job's.
   std::function<ArbitratorOptions(const std::string& job, int size)> job_options;
-  // The policy SetPolicy names; throws InputError for a name it does not know. Empty: SetPolicy is
-  // refused.
+  // The policy SetPolicy names; may throw for a name it does not know. What it throws is logged, not
+  // told: the caller learns nothing about this machine's files. Empty: SetPolicy is refused.
   std::function<PolicySpec(const std::string& name)> find_policy;
   // Called on a thread of its own, one record at a time; may be slow, may throw.
   std::function<void(const RoundRecord&)> on_round;
@@ -56,8 +57,13 @@ struct ServiceOptions {
 // What the service has done since it started.
 struct ServiceCounts {
   std::int64_t reports = 0, rounds = 0, refused = 0, late = 0, records_dropped = 0;
+  std::int64_t turned_away = 0;  // connections
   int jobs = 0, workers = 0;
 };
+
+// gRPC's own lines (failed handshakes, refused connections) go to `log` instead of stderr, which may
+// block. For the whole process; called from any thread.
+void SendTransportLogTo(void (*log)(const std::string& text));
 
 class Service {
  public:
@@ -69,6 +75,8 @@ class Service {
   int port() const;
   // For jobs to come and, from their next round on, for those that run.
   void SetPolicy(const PolicySpec& policy);
+  // For connections to come. An Error when these cannot be used: those before stay in force.
+  Status SetTls(const TlsFiles& tls);
   ServiceCounts counts() const;
 
  private:

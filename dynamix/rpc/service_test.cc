@@ -11,6 +11,7 @@
 #include "dynamix/core/features.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/rpc/admin.h"
+#include "dynamix/rpc/rate_limit.h"
 #include "dynamix/rpc/remote_advisor.h"
 
 namespace dynamix {
@@ -136,13 +137,110 @@ TEST(ServiceTest, APolicyIsSwappedWithoutLosingARound) {
   RemoteAdvisor advisor(Client(service->port()));
   EXPECT_EQ(Ask(advisor, 0, Entry(32)).batch, 40);
   const AdminOptions admin{.address = "127.0.0.1:" + std::to_string(service->port())};
-  EXPECT_THAT(SwapPolicy(admin, "none").error(), HasSubstr("no policy none"));
-  EXPECT_THAT(SwapPolicy(admin, "/etc/passwd").error(), HasSubstr("expected the name"));
   ASSERT_TRUE(SwapPolicy(admin, "other").ok());
   EXPECT_EQ(Ask(advisor, 1, Entry(40)).batch, 64);
   service->SetPolicy(Fixed(48));
   EXPECT_EQ(Ask(advisor, 2, Entry(64)).batch, 48);
   EXPECT_EQ(service->counts().rounds, 3);
+}
+
+// Two files, one readable and one missing, must look the same to a caller.
+TEST(ServiceTest, ARefusedPolicyIsAlwaysRefusedWithTheSameWords) {
+  ServiceOptions options = Options();
+  std::vector<std::string> told;
+  std::mutex mutex;
+  options.find_policy = [](const std::string& name) -> PolicySpec {
+    if (name == "throws") throw std::runtime_error("not an InputError");
+    throw InputError(name + " is not a policy file");
+  };
+  options.log = [&](const LogEvent& event) {
+    const std::lock_guard lock(mutex);
+    if (event.event == "policy_kept") told.push_back(event.detail);
+  };
+  const auto service = StartService(options, Fixed(40));
+  const AdminOptions admin{.address = "127.0.0.1:" + std::to_string(service->port())};
+  const auto refused = [&](const std::string& name) {
+    const std::string text = SwapPolicy(admin, name).error();
+    return text.substr(text.find(name) + name.size());
+  };
+  const std::string words = refused("/etc/passwd");
+  EXPECT_THAT(words, HasSubstr("not the name of a rule"));
+  for (const char* name : {"/no/such/file", "none", "../secret", "throws"})
+    EXPECT_EQ(refused(name), words);
+  EXPECT_THAT(told, testing::Contains("/etc/passwd is not a policy file")) << "in the log alone";
+}
+
+TEST(ServiceTest, AnotherRunOfAJobIsRefusedWhileItRuns) {
+  const auto service = StartService(Options(), Fixed(40));
+  RemoteAdvisorOptions first = Client(service->port(), 0, 2),
+                       second = Client(service->port(), 1, 2);
+  first.run = 111;
+  second.run = 222;
+  second.breaker_failures = 1;
+  auto a = std::make_unique<RemoteAdvisor>(first);
+  (void)a->Submit(0, Entry(32));  // waits for rank 1 of its own run
+  while (service->counts().reports == 0) std::this_thread::sleep_for(milliseconds(1));
+  RemoteAdvisor other(second);
+  EXPECT_FALSE(Ask(other, 0, Entry(32)).batch.has_value());
+  second.run = 0;
+  RemoteAdvisor resumed(second);
+  EXPECT_TRUE(resumed.Restore("111")) << "from a checkpoint of the first run";
+  EXPECT_EQ(Ask(resumed, 0, Entry(32)).batch, 40);
+  EXPECT_EQ(Wait(*a).batch, 40);
+  EXPECT_EQ(a->Save(), "111");
+}
+
+TEST(ServiceTest, FallbacksOfASecondRunAreToldToo) {
+  std::atomic<int> told = 0;
+  ServiceOptions options = Options();
+  options.gate = {.lease_s = 0.1, .round_deadline_s = 0.1};
+  options.job_options = [](const std::string&, int) {
+    ArbitratorOptions own;
+    own.guard = {.measure = 1, .rounds = 1, .hold = 5};
+    return own;
+  };
+  options.log = [&](const LogEvent& event) { told += event.event == "fallback" ? 1 : 0; };
+  {
+    const auto service = StartService(options, Fixed(40));
+    for (int run = 0; run < 2; ++run) {
+      auto advisor = std::make_unique<RemoteAdvisor>(Client(service->port()));
+      for (std::int64_t window = 0; window < 6; ++window) {
+        RoundEntry entry = Entry(window < 2 ? 32 : 40);
+        entry.report->iteration_ms = window < 2 ? 10 : 1000;
+        (void)Ask(*advisor, window, entry);
+      }
+      advisor.reset();
+      while (service->counts().workers > 0) std::this_thread::sleep_for(milliseconds(1));
+    }
+  }
+  EXPECT_EQ(told, 2);
+}
+
+TEST(ServiceTest, AFloodOfRefusalsIsNotAFloodOfLines) {
+  std::atomic<int> lines = 0;
+  ServiceOptions options = Options();
+  options.token = "secret";
+  options.log = [&](const LogEvent& event) { lines += event.event == "refused" ? 1 : 0; };
+  const auto service = StartService(options, Fixed(40));
+  const AdminOptions admin{.address = "127.0.0.1:" + std::to_string(service->port())};
+  for (int i = 0; i < 200; ++i) EXPECT_FALSE(SwapPolicy(admin, "static"));
+  EXPECT_EQ(service->counts().refused, 200) << "all are counted";
+  EXPECT_LT(lines, 150);
+}
+
+TEST(RateLimitTest, LetsSoManyPassAndCountsTheOthers) {
+  RateLimit limit(/*per_second=*/2, /*burst=*/3);
+  const auto at = [](double seconds) {
+    return RateLimit::Time{} + milliseconds(1000 + static_cast<int>(1000 * seconds));
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(limit.Pass(at(0)));
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(limit.Pass(at(0)));
+  EXPECT_EQ(limit.TakeHeld(), 4);
+  EXPECT_EQ(limit.TakeHeld(), 0);
+  EXPECT_TRUE(limit.Pass(at(0.5)));
+  EXPECT_FALSE(limit.Pass(at(0.6)));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(limit.Pass(at(100))) << "never more than the burst";
+  EXPECT_FALSE(limit.Pass(at(100)));
 }
 
 TEST(ServiceTest, ABrokenPolicyHolds) {

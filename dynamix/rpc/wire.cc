@@ -102,6 +102,7 @@ void Write(const JoinMessage& message, v1::JoinRequest& to) {
   to.set_feature_hash(message.feature_hash);
   to.set_next_window(message.next_window);
   to.set_highest_epoch(message.highest_epoch);
+  to.set_run(message.run);
   const JobSettings& settings = message.settings;
   to.set_learning_rate_rule(static_cast<int>(settings.rule));
   to.set_schedule(static_cast<int>(settings.schedule));
@@ -124,6 +125,7 @@ Result<JoinMessage> Read(const v1::JoinRequest& from) {
   message.feature_hash = from.feature_hash();
   message.next_window = std::clamp(from.next_window(), std::int64_t{0}, kLargestWindow);
   message.highest_epoch = from.highest_epoch();
+  message.run = from.run();
   message.settings.rule = static_cast<LearningRateRule>(
       std::clamp(from.learning_rate_rule(), 0, kLearningRateRuleCount - 1));
   message.settings.schedule =
