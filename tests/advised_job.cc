@@ -18,6 +18,7 @@
 //     spin=MS                     every iteration uses so much processor time
 //     ca=F cert=F key=F name=N    TLS files, and the name in the arbitrator's certificate
 //     token=T                     sent with every call
+//     history=F                   what every rank did and heard, a JSON line each (tests/history.py)
 #include <poll.h>
 #include <unistd.h>
 
@@ -31,9 +32,12 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "dynamix/core/rng.h"
@@ -94,10 +98,78 @@ struct Part {
   int next = kStart;
 };
 
+// The file of the flag `history`. Thread-safe; events carry their time, so lines may come in any
+// order. An empty path: nothing is written.
+class History {
+ public:
+  explicit History(const std::string& path) : file_(path.empty() ? nullptr : OpenFile(path)) {}
+  ~History() {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+  History(const History&) = delete;
+  History& operator=(const History&) = delete;
+  bool on() const { return file_ != nullptr; }
+
+  using Number = std::pair<const char*, std::optional<std::int64_t>>;
+  void Add(int rank, Clock::time_point time, const char* event, std::vector<Number> numbers) {
+    if (file_ == nullptr) return;
+    const double seconds = std::chrono::duration<double>(time.time_since_epoch()).count();
+    char begin[128];
+    std::snprintf(begin, sizeof begin, "{\"t\":%.9f,\"rank\":%d,\"event\":\"%s\"", seconds, rank,
+                  event);
+    std::string line = begin;
+    for (const auto& [name, value] : numbers)
+      line += std::string(",\"") + name + "\":" + (value ? std::to_string(*value) : "null");
+    const std::lock_guard lock(mutex_);
+    std::fprintf(file_, "%s}\n", line.c_str());
+  }
+
+  void Add(int rank, const dynamix::AdvisorEvent& event) {
+    using Kind = dynamix::AdvisorEvent::Kind;
+    const auto incarnation = static_cast<std::int64_t>(event.incarnation);
+    const auto epoch = static_cast<std::int64_t>(event.epoch);
+    const Number window = {"window", event.window}, batch = {"batch", event.batch};
+    switch (event.kind) {
+      case Kind::kJoin:
+        return Add(rank, event.time, "join",
+                   {{"incarnation", incarnation}, {"epoch", epoch}, window});
+      case Kind::kWelcome:
+        return Add(rank, event.time, "welcome", {{"epoch", epoch}});
+      case Kind::kReport:
+        return Add(rank, event.time, "report",
+                   {{"incarnation", incarnation},
+                    {"epoch", epoch},
+                    window,
+                    batch,
+                    {"low", event.bounds.lowest()},
+                    {"high", event.bounds.highest()}});
+      case Kind::kAdvice:
+        return Add(rank, event.time, "advice",
+                   {{"epoch", epoch}, window, batch, {"valid", event.valid_windows}});
+      case Kind::kFailure:
+        return Add(rank, event.time, "failure", {});
+    }
+  }
+
+ private:
+  static std::FILE* OpenFile(const std::string& path) {
+    std::FILE* file = std::fopen(path.c_str(), "w");
+    if (file == nullptr) std::exit((std::perror(path.c_str()), 2));
+    std::setvbuf(file, nullptr, _IOLBF, 0);  // whole lines, also of a process that is killed
+    return file;
+  }
+
+  std::FILE* const file_;
+  std::mutex mutex_;
+};
+
 class AdvisedJob {
  public:
   explicit AdvisedJob(const Flags& flags)
-      : flags_(flags), parts_(flags.ranks), barrier_(flags.ranks, Step{this}) {
+      : flags_(flags),
+        history_(flags.Text("history")),
+        parts_(flags.ranks),
+        barrier_(flags.ranks, Step{this}) {
     held_ = MustHold();
     for (int r = 0; r < flags.ranks; ++r) advisors_.push_back(MakeAdvisor(r));
   }
@@ -117,7 +189,7 @@ class AdvisedJob {
     void operator()() noexcept { job->TakeStep(); }
   };
 
-  std::unique_ptr<dynamix::RemoteAdvisor> MakeAdvisor(int r) const {
+  std::unique_ptr<dynamix::RemoteAdvisor> MakeAdvisor(int r) {
     dynamix::RemoteAdvisorOptions options;
     const bool deaf = r >= flags_.ranks - static_cast<int>(flags_.Number("deaf", 0));
     options.addresses = deaf ? "127.0.0.1:1" : flags_.address;
@@ -135,6 +207,8 @@ class AdvisedJob {
     options.log = [r](const std::string& text) {
       std::fprintf(stderr, "rank %d: %s\n", r, text.c_str());
     };
+    if (history_.on())
+      options.trace = [this, r](const dynamix::AdvisorEvent& event) { history_.Add(r, event); };
     return std::make_unique<dynamix::RemoteAdvisor>(options);
   }
 
@@ -220,9 +294,10 @@ class AdvisedJob {
     return std::chrono::duration<double, std::milli>(time).count();
   }
 
-  void Compute(int r, Part& part) const {
+  void Compute(int r, Part& part) {
     std::int64_t first = cursor_;
     for (int other = 0; other < r; ++other) first += parts_[other].batch;
+    history_.Add(r, Clock::now(), "train", {{"first", first}, {"count", part.batch}});
     std::fill(std::begin(part.gradient), std::end(part.gradient), 0.0);
     part.loss = part.correct = 0;
     for (int i = 0; i < part.batch; ++i) {
@@ -243,7 +318,13 @@ class AdvisedJob {
     all_ready_ = std::all_of(parts_.begin(), parts_.end(), [](auto& part) { return part.ready; });
     if (!all_ready_) return;
     for (Part& part : parts_) {
-      switches_ += part.batch != part.next ? 1 : 0;
+      if (part.batch != part.next) {
+        ++switches_;
+        const int rank = static_cast<int>(&part - parts_.data());
+        history_.Add(
+            rank, Clock::now(), "use",
+            {{"window", windows_.at(rank) - 1}, {"before", part.batch}, {"batch", part.next}});
+      }
       part.batch = part.next;
       lowest_ = std::min(lowest_, part.batch);
       highest_ = std::max(highest_, part.batch);
@@ -301,6 +382,7 @@ class AdvisedJob {
   }
 
   const Flags flags_;
+  History history_;  // the advisors' threads write to it, so it goes after them
   std::vector<std::unique_ptr<dynamix::RemoteAdvisor>> advisors_;
   std::vector<Part> parts_;
   std::map<int, std::int64_t> windows_ = [this] {

@@ -13,6 +13,7 @@ add_test(NAME service_unit
          COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/service_unit_test.sh $<TARGET_FILE:dynamix>
                  ${PROJECT_SOURCE_DIR})
 set_tests_properties(service_unit PROPERTIES SKIP_RETURN_CODE 77)
+add_test(NAME history COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/history_test.py)
 if(DYNAMIX_WITH_TORCH)
   add_test(NAME arbitrator_training
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/arbitrator_training_test.py

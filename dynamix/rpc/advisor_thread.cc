@@ -150,18 +150,30 @@ void RemoteAdvisor::AdvisorThread::SetRun(std::uint64_t run) {
   run_ = run;
 }
 
-// Said by Run, which does not hold the lock then: a log may be slow, the training step must not be.
 void RemoteAdvisor::AdvisorThread::Tell(const std::string& text) { to_tell_.push_back(text); }
+
+void RemoteAdvisor::AdvisorThread::Trace(AdvisorEvent event) {
+  if (!options_.trace) return;
+  event.time = Clock::now();
+  event.incarnation = name_.incarnation;
+  to_trace_.push_back(event);
+}
+
+void RemoteAdvisor::AdvisorThread::Say(std::unique_lock<std::mutex>& lock) {
+  if (to_trace_.empty() && (to_tell_.empty() || !options_.log)) return;
+  const std::vector<std::string> lines = std::exchange(to_tell_, {});
+  const std::vector<AdvisorEvent> events = std::exchange(to_trace_, {});
+  lock.unlock();
+  for (const AdvisorEvent& event : events) options_.trace(event);
+  if (options_.log)
+    for (const std::string& line : lines) options_.log(line);
+  lock.lock();
+}
 
 void RemoteAdvisor::AdvisorThread::Run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    if (!to_tell_.empty() && options_.log) {
-      const std::vector<std::string> lines = std::exchange(to_tell_, {});
-      lock.unlock();
-      for (const std::string& connection : lines) options_.log(connection);
-      lock.lock();
-    }
+    Say(lock);
     const Clock::time_point now = Clock::now();
     if (now < retry_at_) {
       Pause(lock, retry_at_);
@@ -175,6 +187,7 @@ void RemoteAdvisor::AdvisorThread::Run() {
       wakes_.wait(lock, [this] { return stopping_ || entry_; });
     }
   }
+  Say(lock);
   if (joined_ && !counts_.breaker_open) Leave(lock);
 }
 
@@ -234,14 +247,17 @@ RemoteAdvisor::AdvisorThread::Outcome RemoteAdvisor::AdvisorThread::Join(
   message.settings = options_.settings;
   Call<v1::JoinRequest, v1::JoinResponse> call;
   Write(message, call.request);
+  Trace({.kind = AdvisorEvent::Kind::kJoin, .epoch = counts_.epoch, .window = message.next_window});
   Await(lock, call, options_.timeout_s, [](auto& stub, auto& own, auto& queue) {
     return stub.PrepareAsyncJoin(&own.context, own.request, &queue);
   });
   if (!call.status.ok()) {
+    Trace({.kind = AdvisorEvent::Kind::kFailure});
     Failed(call.status.error_message());
     return Outcome::kFailed;
   }
   const Welcome welcome = Read(call.response).value();
+  Trace({.kind = AdvisorEvent::Kind::kWelcome, .epoch = welcome.epoch});
   if (welcome.epoch < counts_.epoch) {
     ++counts_.dropped;
     Failed("stale: its epoch is " + std::to_string(welcome.epoch));
@@ -273,11 +289,17 @@ RemoteAdvisor::AdvisorThread::Outcome RemoteAdvisor::AdvisorThread::Report(
     std::unique_lock<std::mutex>& lock) {
   Call<v1::ReportRequest, v1::Advice> call;
   Write(Message(), call.request);
+  Trace({.kind = AdvisorEvent::Kind::kReport,
+         .epoch = counts_.epoch,
+         .window = window_,
+         .batch = entry_->batch,
+         .bounds = entry_->bounds});
   Await(lock, call, options_.timeout_s, [](auto& stub, auto& own, auto& queue) {
     return stub.PrepareAsyncReport(&own.context, own.request, &queue);
   });
   if (call.status.ok()) {
     const Result<Advice> advice = Read(call.response);
+    TraceAdvice(advice);
     if (advice && advice.value().epoch >= counts_.epoch) {
       Worked();
       Take(advice.value());
@@ -287,10 +309,20 @@ RemoteAdvisor::AdvisorThread::Outcome RemoteAdvisor::AdvisorThread::Report(
     Failed(advice ? "stale: its epoch is " + std::to_string(advice.value().epoch) : advice.error());
     return Outcome::kFailed;
   }
+  Trace({.kind = AdvisorEvent::Kind::kFailure});
   if (stopping_) return Outcome::kFailed;
   if (call.status.error_code() == grpc::StatusCode::NOT_FOUND) return Outcome::kUnknownWorker;
   Failed(call.status.error_message());
   return Outcome::kFailed;
+}
+
+void RemoteAdvisor::AdvisorThread::TraceAdvice(const Result<Advice>& advice) {
+  if (!advice) return Trace({.kind = AdvisorEvent::Kind::kFailure});
+  Trace({.kind = AdvisorEvent::Kind::kAdvice,
+         .epoch = advice.value().epoch,
+         .window = advice.value().window,
+         .batch = advice.value().batch,
+         .valid_windows = advice.value().valid_windows});
 }
 
 // Called with the lock held, for an answer to window `advice.window`.

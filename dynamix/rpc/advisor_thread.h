@@ -48,7 +48,12 @@ class RemoteAdvisor::AdvisorThread {
   void Take(const Advice& advice);
   void Failed(const std::string& what);
   void Worked();
+  // Both are said by Run, which does not hold the lock then: a log may be slow, the training step
+  // must not be.
   void Tell(const std::string& text);
+  void Trace(AdvisorEvent event);
+  void TraceAdvice(const Result<Advice>& advice);
+  void Say(std::unique_lock<std::mutex>& lock);
   // Waits until `until`, a newer report or the end.
   bool Pause(std::unique_lock<std::mutex>& lock, Clock::time_point until);
   ReportMessage Message() const;
@@ -72,6 +77,7 @@ class RemoteAdvisor::AdvisorThread {
   // The thread's own.
   Rng rng_;
   std::vector<std::string> to_tell_;
+  std::vector<AdvisorEvent> to_trace_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::size_t connection_ = 0;
   bool joined_ = false, told_lost_ = false, told_fallback_ = false;

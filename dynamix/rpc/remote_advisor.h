@@ -12,9 +12,11 @@
 // Options are checked at construction (InputError); nothing fails after that.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "dynamix/core/advisor.h"
@@ -22,6 +24,19 @@
 #include "dynamix/rpc/security.h"
 
 namespace dynamix {
+
+// One call to the arbitrator, or how it ended.
+struct AdvisorEvent {
+  enum class Kind { kJoin, kWelcome, kReport, kAdvice, kFailure };
+  Kind kind;
+  std::chrono::steady_clock::time_point time;
+  std::uint64_t incarnation = 0;
+  std::uint64_t epoch = 0;   // the highest heard before, or the one in the answer
+  std::int64_t window = -1;  // of a report or its advice
+  std::optional<int> batch;  // in force (report), advised (advice)
+  BatchBounds bounds = {};   // report
+  int valid_windows = 0;     // advice
+};
 
 struct RemoteAdvisorOptions {
   std::string addresses;  // HOST:PORT[,HOST:PORT...]
@@ -43,6 +58,9 @@ struct RemoteAdvisorOptions {
   std::uint64_t run = 0;
   // Told of what changes (connected, lost, stale, fallback); from the background thread.
   std::function<void(const std::string&)> log;
+  // Told of every call and its end, a little later, from the background thread: for histories of
+  // what was said and heard.
+  std::function<void(const AdvisorEvent&)> trace;
 
   void Validate() const;
 };
