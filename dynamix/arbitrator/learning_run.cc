@@ -10,6 +10,7 @@
 #include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/host/atomic_file.h"
+#include "dynamix/host/failpoint.h"
 #include "dynamix/ppo/tensor_file.h"
 
 namespace dynamix {
@@ -137,10 +138,12 @@ Status LearningRun::Save(const std::string& folder) const {
       {"updates", updates_}, {"seed", options_.seed}, {"rng", rng_.state()}, {"slots", slots}};
   if (Status saved = WriteBytes((own / kRunFile).string(), run.dump()); !saved) return saved;
 
+  DYNAMIX_FAILPOINT("the checkpoint is whole, nobody names it");
   std::string previous;
   std::ifstream(parent / kLatestFile) >> previous;
   if (Status saved = WriteBytes((parent / kLatestFile).string(), std::to_string(updates_)); !saved)
     return saved;
+  DYNAMIX_FAILPOINT("old checkpoints are still there");
   for (const auto& entry : fs::directory_iterator(parent, failure)) {
     const std::string name = entry.path().filename().string();
     if (entry.is_directory() && name != previous && name != std::to_string(updates_))

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "dynamix/host/failpoint.h"
 #include "dynamix/host/file_descriptor.h"
 
 namespace dynamix {
@@ -20,12 +21,14 @@ Error FileError(const std::string& what, const std::string& path) {
 Status WriteAndSync(const std::string& path, std::string_view bytes) {
   FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) return FileError("cannot write", path);
+  DYNAMIX_FAILPOINT("the new file is empty");
   while (!bytes.empty()) {
     const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return FileError("cannot write", path);
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
+  DYNAMIX_FAILPOINT("the new file is not on the disk");
   if (::fsync(file.get()) != 0 || !file.Close()) return FileError("cannot write", path);
   return Nothing{};
 }
@@ -49,8 +52,11 @@ Status KeepPrevious(const std::string& path, const KeepFile& keep) {
     if (!current) return Error{current.error()};
     if (Status copied = WriteAndSync(writing, current.value()); !copied) return copied;
   }
+  DYNAMIX_FAILPOINT("the old file has a second name");
   if (::rename(writing.c_str(), previous.c_str()) != 0)
     return FileError("cannot keep the previous generation", previous);
+  // A rename between two names of one file, which a process killed here left behind, does nothing.
+  (void)::unlink(writing.c_str());
   return Nothing{};
 }
 
@@ -82,13 +88,16 @@ Result<std::string> ReadBytes(const std::string& path) {
 Status WriteBytes(const std::string& path, std::string_view bytes, const KeepFile& keep) {
   const std::string writing = path + ".writing." + std::to_string(::getpid());
   Status status = WriteAndSync(writing, bytes);
+  DYNAMIX_FAILPOINT("the new file is whole");
   if (status) status = KeepPrevious(path, keep);
+  DYNAMIX_FAILPOINT("the old file is the previous one");
   if (status && ::rename(writing.c_str(), path.c_str()) != 0)
     status = FileError("cannot replace", path);
   if (!status) {
     (void)::unlink(writing.c_str());
     return status;
   }
+  DYNAMIX_FAILPOINT("the new file is in place");
   SyncFolderOf(path);
   return Nothing{};
 }
