@@ -85,7 +85,7 @@ class Adaptive {
  public:
   Adaptive(WorkerGroup& group, const ModelOptions& options, const BatchReader& reader, int batch)
       : arbitrator_(RuleSpec("goodput")),
-        advisor_(group, {.learning_rate = 0.05, .base_batch = 1.0 * batch},
+        advisor_(group, {.base_learning_rate = 0.05, .base_batch = 1.0 * batch},
                  [this](const Round& round) { return arbitrator_.Step(round).sizes; }),
         classifier_(options, reader, 1) {
     WorkerOptions worker{.optimizer = {.learning_rate = 0.05, .base_batch = 1.0 * batch}};

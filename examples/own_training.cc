@@ -38,7 +38,7 @@ int main() {
   dynamix::Arbitrator arbitrator(dynamix::RuleSpec("goodput"));
   dynamix::WorkerOptions options{.optimizer = {.learning_rate = 0.1, .planned_samples = 200000}};
   dynamix::InProcessAdvisor advisor(
-      *group.value(), options.optimizer,
+      *group.value(), SettingsOf(options.optimizer),
       [&](const dynamix::Round& round) { return arbitrator.Step(round).sizes; });
   auto worker = dynamix::Worker::Start(*group.value(), trainable, options, &advisor);
   if (!worker) return std::fprintf(stderr, "%s\n", worker.error().c_str()), 1;

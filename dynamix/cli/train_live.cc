@@ -130,12 +130,10 @@ LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
 
 // With --advisor the arbitrator is another process, which also keeps the record of rounds.
 std::unique_ptr<Advisor> LiveRank::MakeAdvisor(const TrainFlags& flags, const TrainJob& job) {
-  const OptimizerOptions& optimizer = job.spec.workload.optimizer;
-  const double target =
-      job.spec.workload.target.accuracy > 0 ? job.spec.workload.target.accuracy : kMissing;
+  const JobSettings settings = SettingsOf(job.spec.workload);
   if (flags.advisor.address.empty())
     return std::make_unique<InProcessAdvisor>(
-        *group, optimizer,
+        *group, settings,
         [this](const Round& round) {
           const Stopwatch deciding(overhead_s);
           return Decide(round);
@@ -143,18 +141,12 @@ std::unique_ptr<Advisor> LiveRank::MakeAdvisor(const TrainFlags& flags, const Tr
         [this](const Round& round, const std::vector<int>&) {
           const Stopwatch recording(overhead_s);
           Record(round);
-        },
-        target);
+        });
   RemoteAdvisorOptions options = MakeAdvisorOptions(flags.advisor);
   if (options.job.empty()) options.job = job.name;
   options.rank = group->rank();
   options.size = group->size();
-  options.settings = {.rule = optimizer.rule,
-                      .schedule = optimizer.schedule,
-                      .adaptive = optimizer.kind == OptimizerKind::kAdam,
-                      .base_learning_rate = optimizer.learning_rate,
-                      .base_batch = static_cast<double>(optimizer.base_batch),
-                      .target_accuracy = target};
+  options.settings = settings;
   options.log = [rank = options.rank](const std::string& text) {
     spdlog::warn("rank {}: {}", rank, text);
   };

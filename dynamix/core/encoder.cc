@@ -191,7 +191,9 @@ void Encoder::EncodeTraining(const Round& round, std::span<double> row) const {
       Share(mean(&TrainingReport::gradient_norm_spread), mean(&TrainingReport::gradient_norm));
   row[kLearningRate] = Log2Ratio(mean(&TrainingReport::learning_rate), round.base_learning_rate);
   row[kProgress] = mean(&TrainingReport::progress);
-  row[kTargetGap] = Log2Ratio(1 - job_.accuracy, 1 - round.target_accuracy);
+  row[kTargetGap] = IsMissing(round.target_accuracy)
+                        ? Log2Ratio(job_.loss, round.target_loss)
+                        : Log2Ratio(1 - job_.accuracy, 1 - round.target_accuracy);
 }
 
 void Encoder::EncodeTeam(const Round& round, std::span<double> row) const {

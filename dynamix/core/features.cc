@@ -39,7 +39,7 @@ constexpr std::array<Feature, kGlobalFeatureCount> kGlobalFeatures = {{
   {"gradient_variability", "ratio",   0, 4,   kStatistics, false, "deviation over mean of the gradient norm"},
   {"learning_rate",        "log2",  -12, 8,   kStatistics, false, "learning rate over the job's base rate"},
   {"progress",             "share",   0, 1,   kStatistics, false, "samples seen over samples planned"},
-  {"target_gap",           "log2",   -4, 8,   kStatistics, false, "smoothed training error over the error at the target accuracy"},
+  {"target_gap",           "log2",   -4, 8,   kStatistics, false, "smoothed training error over the error at the target accuracy, or smoothed training loss over the target loss"},
   {"rule_linear",          "flag",    0, 1,   kStatistics, false, "the learning rate follows the batch linearly"},
   {"rule_sqrt",            "flag",    0, 1,   kStatistics, false, "the learning rate follows the root of the batch"},
   {"rule_adascale",        "flag",    0, 1,   kStatistics, false, "the learning rate follows the AdaScale gain"},

@@ -28,17 +28,23 @@ struct RoundEntry {
   bool Reported() const { return active && report.has_value(); }
 };
 
-struct Round {
+// What a job was configured with; missing what the user did not say.
+struct JobSettings {
+  LearningRateRule rule = LearningRateRule::kNone;
+  Schedule schedule = Schedule::kConstant;
+  bool adaptive = false;  // the optimizer scales every weight's step by itself (Adam, AdamW)
+  double base_learning_rate = kMissing;  // at the start of the job, > 0
+  double base_batch = kMissing;          // global batch the base learning rate belongs to, > 0
+  // What the user waits for, at most one of them.
+  double target_accuracy = kMissing;  // (0, 1)
+  double target_loss = kMissing;      // > 0
+};
+
+// Every round of a job repeats its settings.
+struct Round : JobSettings {
   std::int64_t index = 0;
   // Length of the window on the job's clock, > 0; the slowest worker's.
   double seconds = 0;
-  LearningRateRule rule = LearningRateRule::kNone;
-  Schedule schedule = Schedule::kConstant;
-  bool adaptive = false;  // the optimizer scales every weight's step by itself (Adam)
-  // What the job was configured with; missing when the user did not say.
-  double base_learning_rate = kMissing;  // at the start of the job, > 0
-  double base_batch = kMissing;          // global batch the base learning rate belongs to, > 0
-  double target_accuracy = kMissing;     // what the user waits for, (0, 1)
   std::vector<RoundEntry> entries;
 
   int ActiveCount() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dynamix/core/learning_rate.h"
+#include "dynamix/core/round.h"
 
 namespace dynamix {
 
@@ -19,6 +20,8 @@ struct OptimizerOptions {
 
   // Of an iteration:
   //   learning_rate
+  // The optimizer scales every weight's step by itself.
+  bool adaptive() const { return kind != OptimizerKind::kSgd; }
   //   * schedule(samples seen / planned samples)
   //   * rule(global batch, base batch, noise scale)
   double LearningRate(double global_batch, double samples_seen, double noise_scale) const {
@@ -28,3 +31,12 @@ struct OptimizerOptions {
 };
 
 }  // namespace dynamix
+// What rounds repeat of it; targets are the workload's.
+inline JobSettings SettingsOf(const OptimizerOptions& optimizer) {
+  return {.rule = optimizer.rule,
+          .schedule = optimizer.schedule,
+          .adaptive = optimizer.adaptive(),
+          .base_learning_rate = optimizer.learning_rate,
+          .base_batch = optimizer.base_batch};
+}
+

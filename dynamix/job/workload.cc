@@ -113,6 +113,13 @@ void VisitFields(TomlFields& fields, Workload& workload) {
   fields.Text("description", workload.description);
   fields.Integer("scales_with_workers", workload.scales_with_workers, 0, 4096);
   fields.Section("cost", [&](TomlFields& inner) { VisitCost(inner, workload.cost); });
+JobSettings SettingsOf(const Workload& workload) {
+  JobSettings settings = SettingsOf(workload.optimizer);
+  if (workload.target.accuracy > 0) settings.target_accuracy = workload.target.accuracy;
+  if (workload.target.loss > 0) settings.target_loss = workload.target.loss;
+  return settings;
+}
+
   fields.Section("model", [&](TomlFields& inner) {
     inner.Text("name", workload.model.name);
     inner.Number("width", workload.model.width, 1e-3, 8);

@@ -59,6 +59,8 @@ struct TargetOptions {
   // Share of the reference run, (0, 1]: the held-out loss the reference has by then, at most 99 %
   // of what it gains in all, so that a curve that has gone flat still has a target it can meet.
   double run_share = 0;
+
+  bool by_loss() const { return loss > 0; }
 };
 
 struct Workload {
@@ -79,6 +81,9 @@ struct Workload {
   // This workload on `workers` workers (see scales_with_workers).
   Workload OnWorkers(int workers) const;
 };
+
+// What rounds repeat of it.
+JobSettings SettingsOf(const Workload& workload);
 
 void VisitFields(TomlFields& fields, Workload& workload);
 Workload LoadWorkload(const std::string& path);

@@ -49,6 +49,7 @@ dynamix::AdvisedWorkerOptions Translate(const dynamix_options& from) {
   to.advisor.settings.base_learning_rate = from.base_learning_rate;
   to.advisor.settings.base_batch = from.base_batch;
   to.advisor.settings.target_accuracy = from.target_accuracy;
+  to.advisor.settings.target_loss = from.target_loss;
   to.advisor.token = Text(from.token);
   to.advisor.tls = {Text(from.tls_authority), Text(from.tls_certificate), Text(from.tls_key)};
   to.advisor.tls_name = Text(from.tls_name);
@@ -73,7 +74,9 @@ void dynamix_options_init(dynamix_options* options) {
   options->granularity = 1;
   options->window_iterations = dynamix::kWindowIterations;
   options->timeout_s = 3;
-  options->base_learning_rate = options->base_batch = options->target_accuracy = dynamix::kMissing;
+  for (double* unknown : {&options->base_learning_rate, &options->base_batch,
+                          &options->target_accuracy, &options->target_loss})
+    *unknown = dynamix::kMissing;
 }
 
 void dynamix_iteration_init(dynamix_iteration* iteration) {

@@ -49,6 +49,7 @@ typedef struct dynamix_options {
   /* PEM texts for mTLS; all three or none. */
   const char *tls_authority, *tls_certificate, *tls_key;
   const char* tls_name; /* in the arbitrator's certificate; NULL: the address's host */
+  double target_loss;   /* instead of target_accuracy; NaN: none */
 } dynamix_options;
 
 /* One iteration as this rank saw it; NaN: not measured (the default of every field). */

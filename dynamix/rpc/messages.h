@@ -22,16 +22,6 @@ struct WorkerName {
   std::uint64_t incarnation = 0;  // a restarted worker has a greater one
 };
 
-// What the job was configured with; rounds repeat it (round.h).
-struct JobSettings {
-  LearningRateRule rule = LearningRateRule::kNone;
-  Schedule schedule = Schedule::kConstant;
-  bool adaptive = false;
-  double base_learning_rate = kMissing;
-  double base_batch = kMissing;
-  double target_accuracy = kMissing;
-};
-
 struct JoinMessage {
   WorkerName worker;
   int size = 1;  // (rank, kMaxWorkers]

@@ -119,14 +119,8 @@ bool RoundGate::Complete(SteadyTime now) const {
 
 Round RoundGate::Close(const JobSettings& settings, SteadyTime now) {
   DYNAMIX_CHECK(open_.has_value(), "an open round");
-  Round round;
+  Round round{settings};
   round.index = *open_;
-  round.rule = settings.rule;
-  round.schedule = settings.schedule;
-  round.adaptive = settings.adaptive;
-  round.base_learning_rate = settings.base_learning_rate;
-  round.base_batch = settings.base_batch;
-  round.target_accuracy = settings.target_accuracy;
   double seconds = 0;
   for (int rank = 0; rank < size(); ++rank) {
     Slot& slot = workers_[rank];

@@ -111,6 +111,7 @@ void Write(const JoinMessage& message, v1::JoinRequest& to) {
     to.set_base_learning_rate(settings.base_learning_rate);
   if (!IsMissing(settings.base_batch)) to.set_base_batch(settings.base_batch);
   if (!IsMissing(settings.target_accuracy)) to.set_target_accuracy(settings.target_accuracy);
+  if (!IsMissing(settings.target_loss)) to.set_target_loss(settings.target_loss);
 }
 
 Result<JoinMessage> Read(const v1::JoinRequest& from) {
@@ -135,6 +136,7 @@ Result<JoinMessage> Read(const v1::JoinRequest& from) {
       Optional(from.has_base_learning_rate(), from.base_learning_rate());
   message.settings.base_batch = Optional(from.has_base_batch(), from.base_batch());
   message.settings.target_accuracy = Optional(from.has_target_accuracy(), from.target_accuracy());
+  message.settings.target_loss = Optional(from.has_target_loss(), from.target_loss());
   return message;
 }
 

@@ -190,15 +190,11 @@ void SimulatedCluster::UpdateTruth(double window_seconds) {
 }
 
 Round SimulatedCluster::MakeRound(const TrainingReport& training) {
-  Round round;
+  Round round{SettingsOf(optimizer_)};
   round.index = window_;
   round.seconds = truth_.window_seconds;
-  round.rule = optimizer_.rule;
-  round.schedule = optimizer_.schedule;
-  round.adaptive = optimizer_.kind == OptimizerKind::kAdam;
-  round.base_learning_rate = optimizer_.learning_rate;
-  round.base_batch = optimizer_.base_batch;
   if (limits_.named_accuracy > 0) round.target_accuracy = limits_.named_accuracy;
+  if (limits_.named_loss > 0) round.target_loss = limits_.named_loss;
   round.entries = entries_;
   for (int i = 0; i < workers(); ++i) {
     if (batches_[i] == 0) continue;

@@ -21,8 +21,8 @@ struct JobLimits {
   double target_loss = 0;      // 0: none
   double target_accuracy = 0;  // 0: none
   double seconds = 0;          // 0: the scenario's time_budget
-  // The target as a user would name it to the policy; 0: not named. Ends nothing.
-  double named_accuracy = 0;
+  // The target as a user would name it to the policy, at most one; 0: not named. Ends nothing.
+  double named_accuracy = 0, named_loss = 0;
 };
 
 class SimulatedCluster : public Environment {

@@ -42,7 +42,11 @@ void SetTarget(Task& task) {
   if (task.limits.target_loss < curve.final_loss())
     RefuseTarget(task.job.workload, "loss", task.limits.target_loss, curve.final_loss());
   task.reference_seconds = curve.TimeTo(task.limits.target_loss);
-  task.limits.named_accuracy = curve.AccuracyAt(task.limits.target_loss);
+  if (target.loss > 0) {
+    task.limits.named_loss = target.loss;
+  } else {
+    task.limits.named_accuracy = curve.AccuracyAt(task.limits.target_loss);
+  }
 }
 
 }  // namespace

@@ -27,23 +27,16 @@ RoundEntry UnpackEntry(const double* packed) {
   return entry;
 }
 
-InProcessAdvisor::InProcessAdvisor(WorkerGroup& group, const OptimizerOptions& optimizer,
-                                   Decide decide, OnRound on_round, double target_accuracy)
+InProcessAdvisor::InProcessAdvisor(WorkerGroup& group, const JobSettings& settings, Decide decide,
+                                   OnRound on_round)
     : group_(group),
-      optimizer_(optimizer),
+      settings_(settings),
       decide_(std::move(decide)),
-      on_round_(std::move(on_round)),
-      target_accuracy_(target_accuracy) {}
+      on_round_(std::move(on_round)) {}
 
 Round InProcessAdvisor::MakeRound(std::int64_t index, const std::vector<double>& packed) const {
-  Round round;
+  Round round{settings_};
   round.index = index;
-  round.rule = optimizer_.rule;
-  round.schedule = optimizer_.schedule;
-  round.adaptive = optimizer_.kind == OptimizerKind::kAdam;
-  round.base_learning_rate = optimizer_.learning_rate;
-  round.base_batch = optimizer_.base_batch;
-  round.target_accuracy = target_accuracy_;
   for (std::size_t at = 0; at < packed.size(); at += kPackedEntry) {
     const RoundEntry& entry = round.entries.emplace_back(UnpackEntry(packed.data() + at));
     round.seconds =

@@ -10,7 +10,7 @@
 
 #include "dynamix/core/advisor.h"
 #include "dynamix/core/report_fields.h"
-#include "dynamix/job/optimizer_options.h"
+#include "dynamix/core/round.h"
 #include "dynamix/training/worker_group.h"
 
 namespace dynamix {
@@ -22,10 +22,9 @@ using OnRound = std::function<void(const Round&, const std::vector<int>& sizes)>
 
 class InProcessAdvisor : public Advisor {
  public:
-  // `group` is borrowed: it belongs to the job and outlives its advisor. `optimizer` and
-  // `target_accuracy` (missing: none) are what the job was configured with; rounds repeat them.
-  InProcessAdvisor(WorkerGroup& group, const OptimizerOptions& optimizer, Decide decide,
-                   OnRound on_round = {}, double target_accuracy = kMissing);
+  // `group` is borrowed: it belongs to the job and outlives its advisor.
+  InProcessAdvisor(WorkerGroup& group, const JobSettings& settings, Decide decide,
+                   OnRound on_round = {});
 
   Status Submit(std::int64_t index, const RoundEntry& entry) override;
   Answer Poll() override;
@@ -36,10 +35,9 @@ class InProcessAdvisor : public Advisor {
   Round MakeRound(std::int64_t index, const std::vector<double>& packed) const;
 
   WorkerGroup& group_;
-  OptimizerOptions optimizer_;
+  JobSettings settings_;
   Decide decide_;
   OnRound on_round_;
-  double target_accuracy_;
   std::vector<double> history_;  // rank 0: packed rounds, one after another
   std::optional<int> batch_;
 };

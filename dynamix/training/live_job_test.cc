@@ -73,7 +73,7 @@ class LiveJobTest : public testing::Test {
     // Depends on all rounds so far, but not on their times.
     int seen = 0;
     InProcessAdvisor advisor(
-        group, job_.options.optimizer,
+        group, SettingsOf(job_.options.optimizer),
         [&seen](const Round& round) {
           seen += static_cast<int>(round.index) + 1;
           return std::vector<int>{4 + seen % 7, 9};

@@ -25,7 +25,7 @@ std::unique_ptr<SimulatedCluster> MakeVirtualCluster(const JobSpec& job,
       job, std::make_unique<RealConvergence>(engine, std::move(data)));
   JobLimits limits;
   limits.target_accuracy = limits.named_accuracy = workload.target.accuracy;
-  limits.target_loss = workload.target.loss;
+  limits.target_loss = limits.named_loss = workload.target.loss;
   cluster->set_limits(limits);
   return cluster;
 }

@@ -135,9 +135,10 @@ TEST_P(WorkerTest, ConstantAdviceIsBitIdenticalToNone) {
   job_.start_batches = {5, 11};
   const std::vector<float> none = Train(job_, 20);
   job_.advisor = [this](WorkerGroup& group) {
-    return std::make_unique<InProcessAdvisor>(group, job_.options.optimizer, [](const Round&) {
-      return std::vector<int>{5, 11};
-    });
+    return std::make_unique<InProcessAdvisor>(group, SettingsOf(job_.options.optimizer),
+                                              [](const Round&) {
+                                                return std::vector<int>{5, 11};
+                                              });
   };
   EXPECT_EQ(none, Train(job_, 20));
 }
@@ -146,7 +147,7 @@ TEST_P(WorkerTest, SwitchingIsInOneIterationOnAllRanks) {
   job_.start_batches = {4, 4};
   job_.advisor = [this](WorkerGroup& group) {
     return std::make_unique<InProcessAdvisor>(
-        group, job_.options.optimizer, [](const Round& round) {
+        group, SettingsOf(job_.options.optimizer), [](const Round& round) {
           return std::vector<int>{4 + static_cast<int>(round.index) + 1, 9};
         });
   };
