@@ -95,7 +95,8 @@ void EncodeSettings(const Round& round, std::span<double> row) {
   row[kRuleLinear] = round.rule == LearningRateRule::kLinear;
   row[kRuleSqrt] = round.rule == LearningRateRule::kSqrt;
   row[kRuleAdaScale] = round.rule == LearningRateRule::kAdaScale;
-  row[kScheduleCosine] = round.schedule == Schedule::kCosine;
+  // Most of a warm-up's run is its cosine; the rising rate itself is in learning_rate.
+  row[kScheduleCosine] = round.schedule == Schedule::kCosine || round.schedule == Schedule::kWarmup;
   row[kScheduleStep] = round.schedule == Schedule::kStep;
   row[kAdaptive] = round.adaptive;
 }

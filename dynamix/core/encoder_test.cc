@@ -269,5 +269,34 @@ TEST(FeaturesTest, HashIsTheOneOfTheShippedPolicy) {
   EXPECT_EQ(FeatureHash(), 0xc471f998d49937bcULL);
 }
 
+TEST(EncoderTest, AWarmupIsSeenAsTheCosineItBecomes) {
+  Rng rng(21);
+  Round round = SampleRound(rng, 2);
+  round.schedule = Schedule::kWarmup;
+  Encoder encoder;
+  const States states = encoder.Encode(round);
+  EXPECT_EQ(Global(states, kScheduleCosine), 1);
+  EXPECT_EQ(Global(states, kScheduleStep), 0);
+}
+
+TEST(EncoderTest, TheGapToATargetIsMeasuredInWhatTheTargetIs) {
+  Rng rng(22);
+  Round round = SampleRound(rng, 2);
+  for (RoundEntry& entry : round.entries) {
+    entry.report->training.accuracy = 0.6;
+    entry.report->training.loss = 3;
+  }
+  const auto gap = [&round](double accuracy, double loss) {
+    round.target_accuracy = accuracy;
+    round.target_loss = loss;
+    Encoder encoder;
+    return Global(encoder.Encode(round), kTargetGap);
+  };
+  EXPECT_FLOAT_EQ(gap(0.9, kMissing), 2);  // an error of 0.4 over 0.1
+  EXPECT_FLOAT_EQ(gap(kMissing, 1.5), 1);  // a loss of 3 over 1.5
+  EXPECT_FLOAT_EQ(gap(kMissing, 6), -1);
+  EXPECT_TRUE(std::isnan(gap(kMissing, kMissing)));
+}
+
 }  // namespace
 }  // namespace dynamix

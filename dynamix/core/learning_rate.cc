@@ -12,7 +12,9 @@ namespace dynamix {
 namespace {
 
 constexpr std::array<std::string_view, 4> kRuleNames = {"none", "linear", "sqrt", "adascale"};
-constexpr std::array<std::string_view, 3> kScheduleNames = {"constant", "cosine", "step"};
+constexpr std::array<std::string_view, kScheduleCount> kScheduleNames = {"constant", "cosine",
+                                                                         "step", "warmup"};
+constexpr double kWarmupShare = 0.05;
 
 template <typename Enum, std::size_t kCount>
 std::optional<Enum> Parse(std::string_view name,
@@ -20,6 +22,10 @@ std::optional<Enum> Parse(std::string_view name,
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) return std::nullopt;
   return static_cast<Enum>(found - names.begin());
+}
+
+double CosineFactor(double progress) {
+  return 0.01 + 0.99 * 0.5 * (1 + std::cos(std::numbers::pi * progress));
 }
 
 }  // namespace
@@ -58,9 +64,12 @@ double ScheduleFactor(Schedule schedule, double progress) {
     case Schedule::kConstant:
       return 1;
     case Schedule::kCosine:
-      return 0.01 + 0.99 * 0.5 * (1 + std::cos(std::numbers::pi * at));
+      return CosineFactor(at);
     case Schedule::kStep:
       return at < 0.5 ? 1 : at < 0.75 ? 0.1 : 0.01;
+    case Schedule::kWarmup:
+      return at < kWarmupShare ? 0.01 + 0.99 * at / kWarmupShare
+                               : CosineFactor((at - kWarmupShare) / (1 - kWarmupShare));
   }
   return 1;
 }

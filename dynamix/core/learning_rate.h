@@ -31,8 +31,11 @@ double LearningRateFactor(LearningRateRule rule, double global_batch, double bas
 //   constant  1
 //   cosine    0.01 + 0.99 * (1 + cos(pi * progress)) / 2
 //   step      1, then 0.1 from one half, then 0.01 from three quarters
-enum class Schedule : int { kConstant = 0, kCosine, kStep };
-inline constexpr int kScheduleCount = 3;
+//   warmup    linear from 0.01 to 1 over the first 5 %, then the cosine over the rest: what
+//             transformers are trained with (Loshchilov and Hutter 2017; Vaswani et al. 2017)
+// Values are on the wire and in the C interface: append, never renumber.
+enum class Schedule : int { kConstant = 0, kCosine, kStep, kWarmup };
+inline constexpr int kScheduleCount = 4;
 
 std::string_view Name(Schedule schedule);
 std::optional<Schedule> ParseSchedule(std::string_view name);

@@ -36,7 +36,7 @@ TEST(LearningRateTest, AdaScaleLiesBetweenOneAndTheScale) {
 TEST(LearningRateTest, NamesAndParsersAgree) {
   for (const char* name : {"none", "linear", "sqrt", "adascale"})
     EXPECT_EQ(Name(*ParseLearningRateRule(name)), name);
-  for (const char* name : {"constant", "cosine", "step"})
+  for (const char* name : {"constant", "cosine", "step", "warmup"})
     EXPECT_EQ(Name(*ParseSchedule(name)), name);
   EXPECT_FALSE(ParseLearningRateRule("cubic"));
   EXPECT_FALSE(ParseSchedule(""));
@@ -55,6 +55,18 @@ TEST(ScheduleTest, SchedulesFallFromOneAndStayPositive) {
   }
   EXPECT_NEAR(ScheduleFactor(Schedule::kCosine, 0.5), 0.505, 1e-12);
   EXPECT_DOUBLE_EQ(ScheduleFactor(Schedule::kStep, 0.8), 0.01);
+}
+
+TEST(ScheduleTest, WarmupRisesToOneAndFallsAlongTheCosine) {
+  double previous = 0;
+  for (double progress = 0; progress < 0.0501; progress += 0.001) {
+    const double factor = ScheduleFactor(Schedule::kWarmup, progress);
+    EXPECT_GT(factor, previous);
+    previous = factor;
+  }
+  EXPECT_DOUBLE_EQ(ScheduleFactor(Schedule::kWarmup, 0.05), 1);
+  EXPECT_NEAR(ScheduleFactor(Schedule::kWarmup, 0.525), 0.505, 1e-12);
+  EXPECT_DOUBLE_EQ(ScheduleFactor(Schedule::kWarmup, 1), ScheduleFactor(Schedule::kCosine, 1));
 }
 
 }  // namespace

@@ -43,11 +43,12 @@ void MiniatureOptions::Validate() const {
   RequireInRange("temperature", temperature, 0.01, 10.0);
   RequireInRange("prototypes", prototypes, 1, 16);
   RequireInRange("noise_every", noise_every, 1, 100);
-  RequireEnum("optimizer.kind", optimizer.kind, 2);
+  RequireEnum("optimizer.kind", optimizer.kind, kOptimizerKindCount);
   RequireEnum("optimizer.rule", optimizer.rule, kLearningRateRuleCount);
-  RequireEnum("optimizer.schedule", optimizer.schedule, 3);
+  RequireEnum("optimizer.schedule", optimizer.schedule, kScheduleCount);
   RequireInRange("optimizer.learning_rate", optimizer.learning_rate, 1e-9, 1e3);
   RequireInRange("optimizer.momentum", optimizer.momentum, 0.0, 0.999);
+  RequireInRange("optimizer.weight_decay", optimizer.weight_decay, 0.0, 1.0);
   RequireInRange("optimizer.base_batch", optimizer.base_batch, 1.0, 1e6);
   RequireInRange("optimizer.planned_samples", optimizer.planned_samples, 1.0, 1e12);
 }

@@ -7,21 +7,23 @@
 
 namespace dynamix {
 
-enum class OptimizerKind : int { kSgd = 0, kAdam };
+enum class OptimizerKind : int { kSgd = 0, kAdam, kAdamW };
+inline constexpr int kOptimizerKindCount = 3;
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::kSgd;
   double learning_rate = 0.05;  // at base_batch, > 0
-  double momentum = 0.9;        // SGD momentum or Adam beta1, [0, 1)
+  double momentum = 0.9;        // SGD momentum or Adam's beta1, [0, 1)
+  double weight_decay = 0;      // AdamW only: share of a weight taken per step and rate, [0, 1]
   double base_batch = 128;      // global batch the learning rate belongs to, > 0
   LearningRateRule rule = LearningRateRule::kNone;
   Schedule schedule = Schedule::kConstant;
   double planned_samples = 1e6;  // the schedule's length, > 0
 
-  // Of an iteration:
-  //   learning_rate
   // The optimizer scales every weight's step by itself.
   bool adaptive() const { return kind != OptimizerKind::kSgd; }
+  // Of an iteration:
+  //   learning_rate
   //   * schedule(samples seen / planned samples)
   //   * rule(global batch, base batch, noise scale)
   double LearningRate(double global_batch, double samples_seen, double noise_scale) const {
@@ -30,7 +32,6 @@ struct OptimizerOptions {
   }
 };
 
-}  // namespace dynamix
 // What rounds repeat of it; targets are the workload's.
 inline JobSettings SettingsOf(const OptimizerOptions& optimizer) {
   return {.rule = optimizer.rule,
@@ -40,3 +41,4 @@ inline JobSettings SettingsOf(const OptimizerOptions& optimizer) {
           .base_batch = optimizer.base_batch};
 }
 
+}  // namespace dynamix

@@ -10,7 +10,7 @@
 namespace dynamix {
 namespace {
 
-constexpr std::array<std::string_view, 2> kOptimizers = {"sgd", "adam"};
+constexpr std::array<std::string_view, kOptimizerKindCount> kOptimizers = {"sgd", "adam", "adamw"};
 constexpr std::array<std::string_view, 2> kEngines = {"quadratic", "miniature"};
 
 // The names of an enumeration that knows them itself.
@@ -36,9 +36,10 @@ void VisitOptimizer(TomlFields& fields, OptimizerOptions& optimizer) {
   fields.Choice("kind", optimizer.kind, kOptimizers);
   fields.Number("learning_rate", optimizer.learning_rate, 1e-9, 1e3);
   fields.Number("momentum", optimizer.momentum, 0, 0.9999);
+  fields.Number("weight_decay", optimizer.weight_decay, 0, 1);
   fields.Number("base_batch", optimizer.base_batch, 1, 1e9);
   fields.Choice("rule", optimizer.rule, NamesOf<LearningRateRule, kLearningRateRuleCount>());
-  fields.Choice("schedule", optimizer.schedule, NamesOf<Schedule, 3>());
+  fields.Choice("schedule", optimizer.schedule, NamesOf<Schedule, kScheduleCount>());
   fields.Number("planned_samples", optimizer.planned_samples, 1, 1e15);
 }
 
@@ -86,6 +87,9 @@ void Workload::Validate() const {
   if (targets != 1)
     throw InputError(name + ": target has " + std::to_string(targets) +
                      " values above 0: expected exactly one of accuracy, loss, run_share");
+  if (optimizer.weight_decay > 0 && optimizer.kind != OptimizerKind::kAdamW)
+    throw InputError::OutOfRange(name + ": optimizer.weight_decay", optimizer.weight_decay,
+                                 "0 unless optimizer.kind is adamw");
   if (is_quadratic()) {
     std::get<QuadraticOptions>(convergence).Validate(name + ": convergence");
     return;
@@ -109,10 +113,6 @@ Workload Workload::OnWorkers(int workers) const {
   return scaled;
 }
 
-void VisitFields(TomlFields& fields, Workload& workload) {
-  fields.Text("description", workload.description);
-  fields.Integer("scales_with_workers", workload.scales_with_workers, 0, 4096);
-  fields.Section("cost", [&](TomlFields& inner) { VisitCost(inner, workload.cost); });
 JobSettings SettingsOf(const Workload& workload) {
   JobSettings settings = SettingsOf(workload.optimizer);
   if (workload.target.accuracy > 0) settings.target_accuracy = workload.target.accuracy;
@@ -120,6 +120,10 @@ JobSettings SettingsOf(const Workload& workload) {
   return settings;
 }
 
+void VisitFields(TomlFields& fields, Workload& workload) {
+  fields.Text("description", workload.description);
+  fields.Integer("scales_with_workers", workload.scales_with_workers, 0, 4096);
+  fields.Section("cost", [&](TomlFields& inner) { VisitCost(inner, workload.cost); });
   fields.Section("model", [&](TomlFields& inner) {
     inner.Text("name", workload.model.name);
     inner.Number("width", workload.model.width, 1e-3, 8);

@@ -51,6 +51,19 @@ TEST(WorkloadTest, ReadsBothEngines) {
   EXPECT_EQ(std::get<MiniatureOptions>(miniature.convergence).family, MiniatureFamily::kTeacher);
 }
 
+TEST(WorkloadTest, ReadsHowTransformersAreTrained) {
+  const OptimizerOptions optimizer =
+      ParseWorkload(
+          "[optimizer]\nkind = 'adamw'\nweight_decay = 0.1\nschedule = 'warmup'\n"
+          "[convergence]\nengine = 'quadratic'\n[target]\nloss = 2",
+          "w")
+          .optimizer;
+  EXPECT_EQ(optimizer.kind, OptimizerKind::kAdamW);
+  EXPECT_TRUE(optimizer.adaptive());
+  EXPECT_EQ(optimizer.weight_decay, 0.1);
+  EXPECT_EQ(optimizer.schedule, Schedule::kWarmup);
+}
+
 TEST(WorkloadTest, WhatIsWrittenReadsBackTheSame) {
   for (const std::string_view text : {kQuadratic, kMiniature}) {
     const std::string written = FormatWorkload(ParseWorkload(text, "w"));
@@ -79,6 +92,8 @@ TEST(WorkloadTest, RefusesWhatCannotBe) {
          "convergence.hidden is not a known key");
   refuse("[convergence]\nengine = 'magic'", "expected one of quadratic miniature");
   refuse("[optimizer]\nmomentum = 1.5", "optimizer.momentum = 1.5");
+  refuse("[optimizer]\nkind = 'adam'\nweight_decay = 0.1\n[target]\nloss = 1",
+         "optimizer.weight_decay = 0.1 is not allowed: expected 0 unless optimizer.kind is adamw");
   refuse("[convergence]\nengine = 'quadratic'\nbest_accuracy = 0.05\n[target]\nloss = 1",
          "best_accuracy = 0.05");
   refuse("scales_with_workers = 8\n[convergence]\nengine = 'miniature'\n[target]\nloss = 1",

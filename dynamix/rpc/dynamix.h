@@ -43,7 +43,7 @@ typedef struct dynamix_options {
   /* What the job was configured with; NaN: unknown. */
   double base_learning_rate, base_batch, target_accuracy;
   int learning_rate_rule; /* 0 none, 1 linear, 2 sqrt, 3 adascale; default 0 */
-  int schedule;           /* 0 constant, 1 cosine, 2 step; default 0 */
+  int schedule;           /* 0 constant, 1 cosine, 2 step, 3 warmup; default 0 */
   int adaptive;           /* 1: Adam and its like; default 0 */
   const char* token;      /* NULL: none */
   /* PEM texts for mTLS; all three or none. */

@@ -7,6 +7,7 @@
 #include "dynamix/core/testing/filled_report.h"
 #include "dynamix/rpc/arbitrator.pb.h"
 #include "dynamix/rpc/security.h"
+#include "dynamix/rpc/wire.h"
 
 namespace dynamix {
 namespace {
@@ -50,6 +51,28 @@ TEST(MessagesTest, AReportArrivesAsItWasSent) {
   EXPECT_EQ(report.network.delivery_mbps, 930);
   EXPECT_EQ(report.host.cpu_use, 0.5);
   EXPECT_EQ(report.training.loss, 1.25);
+}
+
+TEST(MessagesTest, SettingsArriveAsTheyWereSent) {
+  JoinMessage message{.worker = {"text-1", 0, 7}, .size = 2};
+  message.settings = {.rule = LearningRateRule::kSqrt,
+                      .schedule = Schedule::kWarmup,
+                      .adaptive = true,
+                      .base_learning_rate = 0.003,
+                      .base_batch = 64,
+                      .target_loss = 1.9};
+  v1::JoinRequest wire;
+  Write(message, wire);
+  const Result<JoinMessage> back = Read(wire);
+  ASSERT_TRUE(back.ok()) << back.error();
+  const JobSettings& settings = back.value().settings;
+  EXPECT_EQ(settings.rule, LearningRateRule::kSqrt);
+  EXPECT_EQ(settings.schedule, Schedule::kWarmup);
+  EXPECT_TRUE(settings.adaptive);
+  EXPECT_EQ(settings.base_learning_rate, 0.003);
+  EXPECT_EQ(settings.base_batch, 64);
+  EXPECT_TRUE(IsMissing(settings.target_accuracy)) << "what was not named is missing, not 0";
+  EXPECT_EQ(settings.target_loss, 1.9);
 }
 
 TEST(MessagesTest, RefusesWhatCannotBe) {

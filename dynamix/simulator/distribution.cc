@@ -99,12 +99,12 @@ class TaskDrawer {
   OptimizerOptions DrawOptimizer() {
     OptimizerOptions optimizer;
     optimizer.kind = rng_.Uniform() < 0.25 ? OptimizerKind::kAdam : OptimizerKind::kSgd;
-    optimizer.momentum = optimizer.kind == OptimizerKind::kAdam
-                             ? 0.9
-                             : Choose(rng_, std::array{0.0, 0.5, 0.9, 0.95});
+    optimizer.momentum = optimizer.adaptive() ? 0.9 : Choose(rng_, std::array{0.0, 0.5, 0.9, 0.95});
     optimizer.base_batch = RoundedLog(rng_, LeastBase(), 1024);
     optimizer.rule = static_cast<LearningRateRule>(rng_.Below(kLearningRateRuleCount));
-    optimizer.schedule = static_cast<Schedule>(rng_.Below(kScheduleCount));
+    // No warm-up: policies and results so far come from tasks without it.
+    optimizer.schedule =
+        Choose(rng_, std::array{Schedule::kConstant, Schedule::kCosine, Schedule::kStep});
     optimizer.planned_samples =
         rng_.LogUniform(options_.min_iterations, options_.max_iterations) * optimizer.base_batch;
     return optimizer;
@@ -160,7 +160,7 @@ class TaskDrawer {
       loss_parts += std::pow(d, -q.loss_decay);
       distances += std::pow(d, -q.loss_decay) / h;
     }
-    if (optimizer.kind == OptimizerKind::kAdam) {
+    if (optimizer.adaptive()) {
       const double typical = std::sqrt(2 * q.initial_loss / loss_parts * distances / q.dimensions);
       return 5 * typical * optimizer.base_batch / optimizer.planned_samples;
     }

@@ -39,6 +39,9 @@
 //   rate_d  = lr (1 - beta1) / sqrt(v_d)
 //   v_d     = average (beta2 = 0.999) of h_d^2 E[x_d^2] + c_d / B
 //
+// AdamW is Adam here: x is the distance to the optimum, and the model does not say where the origin
+// lies that decay pulls to.
+//
 // What is reached:
 //
 //   held-out loss = excess + irreducible + gap (1 - excess / initial excess)
@@ -175,11 +178,11 @@ void Quadratic::SetRates(double learning_rate, double global_batch, int iteratio
   const int dimensions = options_.dimensions;
   const double momentum = optimizer_.momentum;
   const double past = std::pow(kBeta2, iterations);
-  const bool adam = optimizer_.kind == OptimizerKind::kAdam;
+  const bool adaptive = optimizer_.adaptive();
   squared_gradients_weight_ = past * squared_gradients_weight_ + (1 - past);
   for (int d = 0; d < dimensions; ++d) {
     double rate = learning_rate;
-    if (adam) {
+    if (adaptive) {
       const double fresh = curvature_[d] * curvature_[d] * moments_.xx[d] +
                            covariance_[d] * covariance_factor / global_batch;
       squared_gradients_[d] = past * squared_gradients_[d] + (1 - past) * fresh;

@@ -19,7 +19,7 @@ constexpr double kEpsilon = 1e-8;
 
 Optimizer::Optimizer(const OptimizerOptions& options, Parameters& parameters)
     : options_(options), parameters_(parameters) {
-  const int parts = options.kind == OptimizerKind::kAdam ? 2 : options.momentum > 0 ? 1 : 0;
+  const int parts = options.adaptive() ? 2 : options.momentum > 0 ? 1 : 0;
   for (int part = 0; part < parts; ++part) {
     state_.push_back(at::zeros({parameters.count()}, at::kFloat));
     std::int64_t offset = 0;
@@ -38,7 +38,7 @@ void Optimizer::Step(double samples, double learning_rate) {
   const at::NoGradGuard no_grad;
   ++steps_;
   for (std::size_t bucket = 0; bucket < parameters_.gradients().size(); ++bucket) {
-    if (options_.kind == OptimizerKind::kAdam) {
+    if (options_.adaptive()) {
       StepAdam(bucket, 1 / samples, learning_rate);
     } else {
       StepSgd(bucket, 1 / samples, learning_rate);
@@ -69,6 +69,7 @@ void Optimizer::StepAdam(std::size_t bucket, double scale, double learning_rate)
   first.mul_(options_.momentum).add_(gradient, (1 - options_.momentum) * scale);
   second.mul_(kBeta2).addcmul_(gradient, gradient, (1 - kBeta2) * scale * scale);
   const at::Tensor root = second.sqrt().mul_(1 / std::sqrt(second_correction)).add_(kEpsilon);
+  if (options_.weight_decay > 0) values.mul_(1 - learning_rate * options_.weight_decay);
   values.addcdiv_(first, root, -learning_rate / first_correction);
 }
 

@@ -1,5 +1,5 @@
-// SGD with momentum and Adam on flat parameters. The gradient comes as a sum over samples and is
-// divided here, by the number of samples really used.
+// SGD with momentum, Adam and AdamW on flat parameters. The gradient comes as a sum over samples and
+// is divided here, by the number of samples really used.
 //
 //   g := sum / samples
 //
@@ -11,8 +11,11 @@
 //          w := w - rate (m / (1 - beta1^t))
 //                   / (sqrt(v / (1 - beta2^t)) + epsilon)          epsilon = 1e-8
 //
-// (Adam: Kingma and Ba 2015.) The learning rate of an iteration follows the global batch and the
-// samples seen (core/learning_rate.h). Not thread-safe; never fails.
+//   AdamW  w := w - rate weight_decay w, then as Adam
+//
+// (Adam: Kingma and Ba 2015; AdamW: Loshchilov and Hutter 2019.) The learning rate of an iteration
+// follows the global batch and the samples seen (core/learning_rate.h). Not thread-safe; never
+// fails.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +42,7 @@ class Optimizer {
   // One step on the parameters' gradients, the sum over `samples` samples.
   void Step(double samples, double learning_rate);
 
-  // What a checkpoint holds: flat state (SGD: velocity; Adam: both moments) and steps taken.
+  // What a checkpoint holds: flat state (SGD: velocity; Adam, AdamW: both moments) and steps taken.
   const std::vector<at::Tensor>& state() const { return state_; }
   std::int64_t steps() const { return steps_; }
   void set_steps(std::int64_t steps) { steps_ = steps; }

@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <mutex>
 #include <new>
+#include <string>
 
 #include "dynamix/core/input_error.h"
 #include "dynamix/training/in_process_advisor.h"
@@ -40,6 +42,7 @@ class WorkerTest : public testing::TestWithParam<OptimizerKind> {
     SetThreads(1);
     job_.options.optimizer = {.kind = GetParam(),
                               .learning_rate = 0.02,
+                              .weight_decay = GetParam() == OptimizerKind::kAdamW ? 0.1 : 0,
                               .base_batch = 32,
                               .rule = LearningRateRule::kSqrt,
                               .schedule = Schedule::kCosine,
@@ -49,11 +52,14 @@ class WorkerTest : public testing::TestWithParam<OptimizerKind> {
   SampleJob job_;
 };
 
+std::string NameOf(OptimizerKind kind) {
+  return std::array{"Sgd", "Adam", "AdamW"}[static_cast<int>(kind)];
+}
+
 INSTANTIATE_TEST_SUITE_P(Optimizers, WorkerTest,
-                         testing::Values(OptimizerKind::kSgd, OptimizerKind::kAdam),
-                         [](const auto& kind) {
-                           return kind.param == OptimizerKind::kSgd ? "Sgd" : "Adam";
-                         });
+                         testing::Values(OptimizerKind::kSgd, OptimizerKind::kAdam,
+                                         OptimizerKind::kAdamW),
+                         [](const auto& kind) { return NameOf(kind.param); });
 
 constexpr double kTolerance = 3e-6;
 

@@ -325,11 +325,12 @@ DYNAMIX_SIMD void SgdStep(int size, const float* gradient, float gradient_scale,
   }
 }
 
-AdamFactors MakeAdamFactors(double learning_rate, double beta1, double step) {
+AdamFactors MakeAdamFactors(double learning_rate, double beta1, double weight_decay, double step) {
   constexpr double kBeta2 = 0.999, kEpsilon = 1e-8;
   return {.beta1 = static_cast<float>(beta1),
           .beta2 = static_cast<float>(kBeta2),
           .rate = static_cast<float>(learning_rate / (1 - std::pow(beta1, step))),
+          .keep = static_cast<float>(1 - learning_rate * weight_decay),
           .second_factor = static_cast<float>(1 / std::sqrt(1 - std::pow(kBeta2, step))),
           .epsilon = static_cast<float>(kEpsilon)};
 }
@@ -345,7 +346,8 @@ DYNAMIX_SIMD void AdamStep(int size, const float* __restrict__ gradient, float g
     const float v = factors.beta2 * second[i] + (1.0f - factors.beta2) * g * g;
     first[i] = m;
     second[i] = v;
-    weights[i] -= factors.rate * m / (std::sqrt(v) * factors.second_factor + factors.epsilon);
+    weights[i] = factors.keep * weights[i] -
+                 factors.rate * m / (std::sqrt(v) * factors.second_factor + factors.epsilon);
   }
 }
 

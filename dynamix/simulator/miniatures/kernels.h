@@ -89,17 +89,18 @@ double SquaredNorm(int size, const float* values);
 double SquaredNormAndAdd(int size, const float* part, float* total);
 
 // Optimizer steps on gradient * gradient_scale, as torch::optim::SGD (dampening 0) and
-// torch::optim::Adam.
+// torch::optim::AdamW (Adam when nothing decays).
 void SgdStep(int size, const float* gradient, float gradient_scale, float learning_rate,
              float momentum, float* velocity, float* weights);
 struct AdamFactors {
   float beta1, beta2;
   float rate;           // learning rate over 1 - beta1^t
+  float keep;           // what decay leaves of a weight, 1 - learning rate x weight decay
   float second_factor;  // 1 over sqrt(1 - beta2^t)
   float epsilon;
 };
 // Of step 1, 2, ... with beta2 0.999 and epsilon 1e-8.
-AdamFactors MakeAdamFactors(double learning_rate, double beta1, double step);
+AdamFactors MakeAdamFactors(double learning_rate, double beta1, double weight_decay, double step);
 void AdamStep(int size, const float* gradient, float gradient_scale, const AdamFactors& factors,
               float* first, float* second, float* weights);
 

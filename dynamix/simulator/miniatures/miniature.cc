@@ -11,6 +11,7 @@
 //   SGD    v := momentum v + g
 //          w := w - rate v
 //   Adam   as Kingma and Ba 2015, beta1 = momentum, beta2 = 0.999, epsilon = 1e-8
+//   AdamW  w := (1 - rate decay) w, then as Adam (Loshchilov and Hutter 2019)
 //
 // Every noise_every-th iteration, EstimateNoise(sum_i |s_i|^2 / b_i, |g|^2, B, workers) enters the
 // noise scale.
@@ -55,8 +56,7 @@ Miniature::Miniature(const MiniatureOptions& options, const MiniaturePools& pool
       labels_(MiniatureNetwork::kPass) {
   Rng rng = Rng(options.seed).Fork(kParameterStream);
   parameters_ = network_.RandomParameters(rng, options.initial_scale);
-  if (options.optimizer.kind == OptimizerKind::kAdam)
-    second_moment_.assign(parameters_.size(), 0.0f);
+  if (options.optimizer.adaptive()) second_moment_.assign(parameters_.size(), 0.0f);
 }
 
 TrainingReport Miniature::Run(const std::vector<int>& batches, int iterations) {
@@ -141,14 +141,15 @@ LossSum Miniature::AddGradient(int count, float* gradient) {
 void Miniature::Step(double gradient_scale, double learning_rate) {
   const OptimizerOptions& optimizer = options_.optimizer;
   const int size = network_.parameter_count();
-  if (optimizer.kind == OptimizerKind::kSgd) {
+  if (!optimizer.adaptive()) {
     SgdStep(size, gradient_.data(), static_cast<float>(gradient_scale),
             static_cast<float>(learning_rate), static_cast<float>(optimizer.momentum),
             first_moment_.data(), parameters_.data());
     return;
   }
   const AdamFactors factors =
-      MakeAdamFactors(learning_rate, optimizer.momentum, static_cast<double>(iterations_ + 1));
+      MakeAdamFactors(learning_rate, optimizer.momentum, optimizer.weight_decay,
+                      static_cast<double>(iterations_ + 1));
   AdamStep(size, gradient_.data(), static_cast<float>(gradient_scale), factors,
            first_moment_.data(), second_moment_.data(), parameters_.data());
 }

@@ -35,7 +35,7 @@ OptimizerOptions RandomOptimizer(Rng& rng, const MiniatureRanges& ranges,
   OptimizerOptions& optimizer = options.optimizer;
   optimizer.kind = rng.Uniform() < ranges.adam ? OptimizerKind::kAdam : OptimizerKind::kSgd;
   const double momentum = Uniform(rng, ranges.momentum);
-  optimizer.momentum = optimizer.kind == OptimizerKind::kAdam ? 0.9 : momentum;
+  optimizer.momentum = optimizer.adaptive() ? 0.9 : momentum;
   optimizer.base_batch =
       std::min(Size(rng, ranges.base_batch), std::max(1, options.training_samples / 16));
   optimizer.rule = Choose(rng, ranges.rules);
@@ -53,7 +53,7 @@ OptimizerOptions RandomOptimizer(Rng& rng, const MiniatureRanges& ranges,
 
 double ReferenceLearningRate(const MiniatureOptions& options) {
   const double scale = options.feature_scale;
-  if (options.optimizer.kind == OptimizerKind::kAdam) return kAdamRate / scale;
+  if (options.optimizer.adaptive()) return kAdamRate / scale;
   return kSgdRate * (1 - options.optimizer.momentum) / (scale * scale);
 }
 

@@ -1,4 +1,4 @@
-// The miniatures' kernels against libtorch: autograd, torch::optim::SGD and torch::optim::Adam on
+// The miniatures' kernels against libtorch: autograd, torch::optim::SGD and torch::optim::AdamW on
 // the same weights and samples.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -118,23 +118,35 @@ TEST(MiniatureTorchTest, MomentumStepsEqualTorchSgd) {
   }
 }
 
+void ExpectAdamSteps(Case& both, torch::optim::Optimizer& optimizer, double weight_decay) {
+  AlignedFloats first(both.network.parameter_count(), 0.0f), second = first;
+  for (int step = 1; step <= 3; ++step) {
+    optimizer.zero_grad();
+    both.TorchLoss().backward();
+    optimizer.step();
+    const AlignedFloats gradient = both.Gradient();
+    AdamStep(both.network.parameter_count(), gradient.data(), 1.0f / kSamples,
+             MakeAdamFactors(0.01, 0.9, weight_decay, step), first.data(), second.data(),
+             both.parameters.data());
+    // Adam divides by |g|: where a gradient is all rounding, so is the step's direction. 1e-4 is
+    // 1 % of a step.
+    EXPECT_LT(both.Difference(both.parameters, 1, false), 1e-4) << "step " << step;
+  }
+}
+
 TEST(MiniatureTorchTest, AdamStepsEqualTorchAdam) {
   for (const MiniatureShape& shape : kShapes) {
     Case both(shape, 19);
     torch::optim::Adam optimizer(both.tensors, torch::optim::AdamOptions(0.01));
-    AlignedFloats first(both.network.parameter_count(), 0.0f), second = first;
-    for (int step = 1; step <= 3; ++step) {
-      optimizer.zero_grad();
-      both.TorchLoss().backward();
-      optimizer.step();
-      const AlignedFloats gradient = both.Gradient();
-      AdamStep(both.network.parameter_count(), gradient.data(), 1.0f / kSamples,
-               MakeAdamFactors(0.01, 0.9, step), first.data(), second.data(),
-               both.parameters.data());
-      // Adam divides by |g|: where a gradient is all rounding, so is the step's direction. 1e-4 is
-      // 1 % of a step.
-      EXPECT_LT(both.Difference(both.parameters, 1, false), 1e-4) << "step " << step;
-    }
+    ExpectAdamSteps(both, optimizer, 0);
+  }
+}
+
+TEST(MiniatureTorchTest, DecayedStepsEqualTorchAdamW) {
+  for (const MiniatureShape& shape : kShapes) {
+    Case both(shape, 20);
+    torch::optim::AdamW optimizer(both.tensors, torch::optim::AdamWOptions(0.01).weight_decay(0.5));
+    ExpectAdamSteps(both, optimizer, 0.5);
   }
 }
 
