@@ -219,8 +219,12 @@ bool ReportRuns(const fs::path& path, const CompareFlags& flags, const std::stri
 }
 
 void Compare(const CompareFlags& flags, const std::vector<std::string>& shared) {
-  if ((flags.train.target_accuracy > 0) + (flags.train.time_s > 0) + (flags.train.epochs > 0) > 1)
-    throw InputError("--target, --time and --epochs: at most one of them says when a run ends");
+  const TrainFlags& train = flags.train;
+  const int ends = (train.target_accuracy > 0) + (train.target_loss > 0) + (train.time_s > 0) +
+                   (train.epochs > 0);
+  if (ends > 1)
+    throw InputError(
+        "--target, --target-loss, --time and --epochs: at most one of them says when a run ends");
   const fs::path folder = ComparisonFolder(flags);
   const std::vector<PlannedRun> plan = PlanRuns(flags, shared, folder);
   const InterruptFlag interrupted;
@@ -276,7 +280,9 @@ void AddCompareCommand(CLI::App& app) {
   command->add_flag("--json", flags->json, "one JSON object on stdout instead of a table");
   AddSharedFlags(*command, flags->train);
   command->footer(
-      "Runs end at the workload's target; --target ACC, --time S or --epochs E say otherwise.\n"
+      "Runs end at the workload's target; --target ACC, --target-loss LOSS, --time S or --epochs "
+      "E\n"
+      "say otherwise.\n"
       "An interrupted comparison goes on with the same command; finished runs are not repeated.\n"
       "Examples:\n"
       "  dynamix compare --cluster live/demo --policies static:32,balanced,goodput,default\n"

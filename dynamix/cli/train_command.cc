@@ -29,7 +29,10 @@ void Override(const TrainFlags& flags, Workload& workload, Scenario& scenario) {
   if (flags.planned_samples > 0) workload.optimizer.planned_samples = flags.planned_samples;
   if (flags.learning_rate > 0) workload.optimizer.learning_rate = flags.learning_rate;
   if (flags.start_batch > 0) scenario.start_batch = flags.start_batch;
+  if (flags.target_accuracy > 0 && flags.target_loss > 0)
+    throw InputError("--target and --target-loss: at most one of them ends the job");
   if (flags.target_accuracy > 0) workload.target = {.accuracy = flags.target_accuracy};
+  if (flags.target_loss > 0) workload.target = {.loss = flags.target_loss};
   if (flags.epochs > 0) {
     workload.optimizer.planned_samples = flags.epochs * DatasetSamples(workload.model.dataset);
     scenario.sample_budget = 1;
@@ -106,9 +109,10 @@ void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedClust
     folder.AddRound(RoundJson(round, decision, truth));
     figures.last_batches = Batches(round);
     if (figures.first_batches.empty()) figures.first_batches = figures.last_batches;
-    char note[96];
-    std::snprintf(note, sizeof note, "accuracy %.4f  global batch %.0f  %.1f s on the job's clock",
-                  truth.held_out_accuracy, round.GlobalBatch(), truth.seconds);
+    char note[128];
+    std::snprintf(note, sizeof note,
+                  "accuracy %.4f  loss %.3f  global batch %.0f  %.1f s on the job's clock",
+                  truth.held_out_accuracy, truth.held_out_loss, round.GlobalBatch(), truth.seconds);
     bar.Advance(static_cast<long>(environment.samples_seen() - seen), note);
     seen = environment.samples_seen();
   };
@@ -121,6 +125,7 @@ void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedClust
   const double equal_time = full ? std::numeric_limits<double>::infinity() : flags.time_s;
   JobResult result = RunJob(environment, arbitrator, equal_time, on_window, reference);
   result.final_accuracy = environment.truth().held_out_accuracy;
+  result.final_loss = environment.truth().held_out_loss;
   figures.seconds = environment.truth().seconds;
   figures.samples = environment.samples_seen();
   figures.iteration_ms = 1e3 * figures.seconds / std::max(1.0, result.windows * flags.window);
@@ -203,6 +208,9 @@ void AddOverrides(CLI::App& command, TrainFlags& flags) {
   command.add_option("--time", flags.time_s, "run so many seconds of the job's clock instead")
       ->check(CLI::Range(1e-3, 1e9));
   command.add_option("--epochs", flags.epochs, "run so many passes over the data set instead")
+  command
+      .add_option("--target-loss", flags.target_loss, "held-out loss that ends the job, instead")
+      ->check(CLI::Range(0.0, 1e9));
       ->check(CLI::Range(1e-3, 1e9));
   command
       .add_option("--held-out", flags.held_out,

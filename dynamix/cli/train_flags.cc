@@ -57,8 +57,9 @@ RunConfig ConfigOf(const TrainFlags& flags, const JobSpec& spec) {
 nlohmann::json SummaryJson(const TrainFlags& flags, const TrainJob& job, const JobResult& result,
                            const RunFigures& figures) {
   nlohmann::json summary = SummaryJson(ConfigOf(flags, job.spec), result, figures.seconds);
-  const double target = job.spec.workload.target.accuracy;
-  summary["target_accuracy"] = Number(target > 0 ? target : kMissing);
+  const JobSettings settings = SettingsOf(job.spec.workload);
+  summary["target_accuracy"] = Number(settings.target_accuracy);
+  summary["target_loss"] = Number(settings.target_loss);
   summary["samples"] = figures.samples;
   summary["iteration_ms"] = figures.iteration_ms;
   summary["first_batches"] = figures.first_batches;
@@ -82,10 +83,11 @@ void PrintRun(const TrainFlags& flags, const TrainJob& job, const nlohmann::json
     std::printf("%s\n", summary.dump().c_str());
     return;
   }
-  Table table({"policy", "reached", "time to target", "accuracy", "windows", "last global batch"});
+  Table table(
+      {"policy", "reached", "time to target", "accuracy", "loss", "windows", "last global batch"});
   table.Add({flags.policy, summary["reached"].get<bool>() ? "yes" : "no",
              Fixed(summary["time_to_target_s"].get<double>(), 2) + " s",
-             Fixed(summary["accuracy"].get<double>(), 4),
+             Fixed(summary["accuracy"].get<double>(), 4), Fixed(summary["loss"].get<double>(), 3),
              Fixed(summary["windows"].get<double>(), 0),
              Fixed(summary["last_global_batch"].get<double>(), 0)});
   std::printf("%s\n", table.Text().c_str());

@@ -28,7 +28,8 @@ struct TrainFlags {
   bool no_record = false;
   // Overrides of the workload; 0 and empty leave it as it is.
   std::string model, rule;
-  double width = 0, planned_samples = 0, target_accuracy = 0, learning_rate = 0;
+  double width = 0, planned_samples = 0, learning_rate = 0;
+  double target_accuracy = 0, target_loss = 0;  // at most one
   int start_batch = 0;
   double time_s = 0;  // > 0: run so long on the job's clock, target or not
   int held_out = 0;   // images that accuracy is measured on; 0: live 10,000, virtual 2,000

@@ -242,8 +242,8 @@ void LiveRank::Show(ProgressBar& bar) {
     batches = std::to_string(*least) + " to " + std::to_string(*most);
   }
   char note[160];
-  std::snprintf(note, sizeof note, "accuracy %.4f  %.0f samples/s  batches %s", state.accuracy,
-                samples_per_s, batches.c_str());
+  std::snprintf(note, sizeof note, "accuracy %.4f  loss %.3f  %.0f samples/s  batches %s",
+                state.accuracy, state.loss, samples_per_s, batches.c_str());
   bar.Advance(static_cast<long>(samples), note);
   shown_samples = state.samples;
   shown_seconds = state.seconds;
@@ -264,6 +264,7 @@ nlohmann::json LiveRank::Summary(const TrainFlags& flags, const TrainJob& job) {
   result.reached = state.reached;
   result.time_to_target_s = state.reached ? state.time_to_target_s : state.seconds;
   result.final_accuracy = state.accuracy;
+  result.final_loss = state.loss;
   result.windows = static_cast<double>(worker->windows());
   result.mean_wait_share = worked_ms > 0 ? waited_ms / worked_ms : 0;
   for (const int batch : worker->batches()) result.last_global_batch += batch;

@@ -30,6 +30,8 @@ ComparedPolicy Combine(const std::string& policy, const std::vector<ComparedRun>
     all.reached += summary.value("reached", false) ? 1 : 0;
     log_time += std::log(std::max(1e-9, NumberOf(summary, "time_to_target_s")));
     all.accuracy += NumberOf(summary, "accuracy");
+    all.loss += NumberOf(summary, "loss");
+    all.by_loss = !IsMissing(NumberOf(summary, "target_loss"));
     all.samples += NumberOf(summary, "samples");
     all.wait_share += NumberOf(summary, "mean_wait_share");
     all.iteration_ms += NumberOf(summary, "iteration_ms");
@@ -37,8 +39,8 @@ ComparedPolicy Combine(const std::string& policy, const std::vector<ComparedRun>
   }
   if (all.runs == 0) return all;
   all.time_s = std::exp(log_time / all.runs);
-  for (double* sum :
-       {&all.accuracy, &all.samples, &all.wait_share, &all.iteration_ms, &all.overhead_share})
+  for (double* sum : {&all.accuracy, &all.loss, &all.samples, &all.wait_share, &all.iteration_ms,
+                      &all.overhead_share})
     *sum /= all.runs;
   return all;
 }
@@ -75,6 +77,11 @@ std::string MoreAccuracy(const ComparedPolicy& winner, const ComparedPolicy& oth
          " (" + Fixed(other.accuracy, 4) + ")";
 }
 
+std::string LessLoss(const ComparedPolicy& winner, const ComparedPolicy& other) {
+  return Fixed(other.loss - winner.loss, 3) + " below " + other.policy + " (" +
+         Fixed(other.loss, 3) + ")";
+}
+
 std::string Sentence(const std::string& what, const std::vector<ComparedPolicy>& ranked,
                      const std::string& baseline,
                      std::string (*against)(const ComparedPolicy&, const ComparedPolicy&)) {
@@ -104,29 +111,32 @@ std::vector<ComparedPolicy> ComparePolicies(const std::vector<ComparedRun>& runs
 }
 
 std::string ComparisonTable(const std::vector<ComparedPolicy>& policies) {
-  Table table({"policy", "time to target", "accuracy", "samples", "wait", "iteration",
-               "batches at the start", "at the end", "overhead"});
+  const bool by_loss = std::any_of(policies.begin(), policies.end(),
+                                   [](const ComparedPolicy& policy) { return policy.by_loss; });
+  Table table({"policy", "time to target", by_loss ? "loss" : "accuracy", "samples", "wait",
+               "iteration", "batches at the start", "at the end", "overhead"});
   for (const ComparedPolicy& policy : policies) {
     if (policy.runs == 0) {
       table.Add({policy.policy, "failed", "-", "-", "-", "-", "-", "-", "-"});
       continue;
     }
-    table.Add({policy.policy, Seconds(policy), Fixed(policy.accuracy, 4), Fixed(policy.samples, 0),
-               Percent(policy.wait_share, 1), Fixed(policy.iteration_ms, 1) + " ms",
-               BatchText(policy.first_batches), BatchText(policy.last_batches),
-               Percent(policy.overhead_share, 2)});
+    table.Add({policy.policy, Seconds(policy),
+               by_loss ? Fixed(policy.loss, 3) : Fixed(policy.accuracy, 4),
+               Fixed(policy.samples, 0), Percent(policy.wait_share, 1),
+               Fixed(policy.iteration_ms, 1) + " ms", BatchText(policy.first_batches),
+               BatchText(policy.last_batches), Percent(policy.overhead_share, 2)});
   }
   return table.Text();
 }
 
-std::string Verdict(const std::vector<ComparedPolicy>& policies, bool by_accuracy) {
+std::string Verdict(const std::vector<ComparedPolicy>& policies, bool by_quality) {
   if (policies.empty()) return "Nothing was compared.";
   const std::string baseline = policies.front().policy;
   std::vector<ComparedPolicy> ranked;
   std::copy_if(policies.begin(), policies.end(), std::back_inserter(ranked),
                [](const ComparedPolicy& policy) { return policy.runs > 0; });
   if (ranked.empty()) return "Every run failed.";
-  if (!by_accuracy && std::any_of(ranked.begin(), ranked.end(), ReachedAlways)) {
+  if (!by_quality && std::any_of(ranked.begin(), ranked.end(), ReachedAlways)) {
     std::stable_sort(ranked.begin(), ranked.end(),
                      [](const ComparedPolicy& a, const ComparedPolicy& b) {
                        if (ReachedAlways(a) != ReachedAlways(b)) return ReachedAlways(a);
@@ -134,13 +144,17 @@ std::string Verdict(const std::vector<ComparedPolicy>& policies, bool by_accurac
                      });
     return Sentence("the target in " + Seconds(ranked.front()), ranked, baseline, LessTime);
   }
-  std::stable_sort(
-      ranked.begin(), ranked.end(),
-      [](const ComparedPolicy& a, const ComparedPolicy& b) { return a.accuracy > b.accuracy; });
+  const bool by_loss = ranked.front().by_loss;
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [by_loss](const ComparedPolicy& a, const ComparedPolicy& b) {
+                     return by_loss ? a.loss < b.loss : a.accuracy > b.accuracy;
+                   });
+  const std::string what = by_loss ? "loss" : "accuracy";
   const std::string first =
-      by_accuracy ? "" : "Nobody reached the target in every run. By accuracy, ";
-  return first +
-         Sentence("accuracy " + Fixed(ranked.front().accuracy, 4), ranked, baseline, MoreAccuracy);
+      by_quality ? "" : "Nobody reached the target in every run. By " + what + ", ";
+  const ComparedPolicy& winner = ranked.front();
+  const std::string value = by_loss ? Fixed(winner.loss, 3) : Fixed(winner.accuracy, 4);
+  return first + Sentence(what + " " + value, ranked, baseline, by_loss ? LessLoss : MoreAccuracy);
 }
 
 json ComparisonJson(const std::vector<ComparedPolicy>& policies,
@@ -152,6 +166,7 @@ json ComparisonJson(const std::vector<ComparedPolicy>& policies,
                      {"reached", policy.reached},
                      {"time_to_target_s", policy.time_s},
                      {"accuracy", policy.accuracy},
+                     {"loss", IsMissing(policy.loss) ? json() : json(policy.loss)},
                      {"samples", policy.samples},
                      {"mean_wait_share", policy.wait_share},
                      {"iteration_ms", policy.iteration_ms},

@@ -20,8 +20,9 @@ struct ComparedRun {
 struct ComparedPolicy {
   std::string policy;
   int runs = 0, reached = 0;  // that did not fail, that reached the target
-  double time_s = 0, accuracy = 0, samples = 0, wait_share = 0, iteration_ms = 0;
+  double time_s = 0, accuracy = 0, loss = 0, samples = 0, wait_share = 0, iteration_ms = 0;
   double overhead_share = 0;                     // missing: not measured
+  bool by_loss = false;                          // the target is a loss
   std::vector<int> first_batches, last_batches;  // of the first seed
 };
 
@@ -30,9 +31,10 @@ std::vector<ComparedPolicy> ComparePolicies(const std::vector<ComparedRun>& runs
 
 std::string ComparisonTable(const std::vector<ComparedPolicy>& policies);
 
-// Who won, and by how much: by time to target, or by accuracy when `by_accuracy` or when nobody
-// reached the target in every run. The first policy is what others are measured against.
-std::string Verdict(const std::vector<ComparedPolicy>& policies, bool by_accuracy);
+// Who won, and by how much: by time to target, or by quality (the accuracy, or the loss when that is
+// the target) when `by_quality` or when nobody reached the target in every run. The first policy is
+// what others are measured against.
+std::string Verdict(const std::vector<ComparedPolicy>& policies, bool by_quality);
 
 nlohmann::json ComparisonJson(const std::vector<ComparedPolicy>& policies,
                               const std::vector<ComparedRun>& runs);

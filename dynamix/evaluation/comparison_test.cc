@@ -54,6 +54,21 @@ TEST(ComparisonTest, ABaselineThatMissedTheTargetIsALowerBound) {
             "fast won: the target in 20.0 s, at least 50 % less time than static (> 40.0 s).");
 }
 
+TEST(ComparisonTest, ATargetThatIsALossIsComparedByLoss) {
+  const auto by_loss = [](const std::string& policy, double loss) {
+    ComparedRun run = Compared(policy, 1, 40, false, 0.5);
+    run.summary["target_loss"] = 1.8;
+    run.summary["loss"] = loss;
+    return run;
+  };
+  const auto policies = ComparePolicies({by_loss("static", 2.25), by_loss("other", 2)});
+  EXPECT_THAT(ComparisonTable(policies), testing::AllOf(HasSubstr("loss"), HasSubstr("2.250")));
+  EXPECT_THAT(ComparisonTable(policies), testing::Not(HasSubstr("accuracy")));
+  EXPECT_EQ(Verdict(policies, false),
+            "Nobody reached the target in every run. By loss, other won: loss 2.000, 0.250 below "
+            "static (2.250).");
+}
+
 TEST(ComparisonTest, WithoutATargetReachedAccuracyDecidesAndItSaysSo) {
   const auto policies = ComparePolicies(
       {Compared("static", 1, 40, false, 0.80), Compared("other", 1, 40, false, 0.82)});

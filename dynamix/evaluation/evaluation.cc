@@ -68,10 +68,11 @@ JobResult RunJob(Environment& environment, Arbitrator& arbitrator, double equal_
       result.reached = true;
       result.time_to_target_s = truth.seconds;
     }
-    // The accuracy at the last window that ended before the common time (or the first one after
+    // Accuracy and loss at the last window that ended before the common time (or the first one after
     // it).
     if (truth.seconds <= equal_time_s || accuracy_time < 0) {
       result.final_accuracy = truth.held_out_accuracy;
+      result.final_loss = truth.held_out_loss;
       accuracy_time = truth.seconds;
     }
     waited += MeanWaitShare(round) * round.seconds;

@@ -84,7 +84,8 @@ class Drawing {
 
  private:
   bool Drawn(double y) const {
-    return !IsMissing(y) && y >= chart_.y_low && (!chart_.log2_y || y > 0);
+    return !IsMissing(y) && y >= chart_.y_low && (chart_.y_high <= 0 || y <= chart_.y_high) &&
+           (!chart_.log2_y || y > 0);
   }
   double Scaled(double y) const { return chart_.log2_y ? std::log2(y) : y; }
   double X(double x) const { return kLeft + (kWidth - kLeft - kRight) * x_.Share(x); }

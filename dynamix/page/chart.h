@@ -27,7 +27,8 @@ struct Chart {
   double x_high = 0;  // 0: the largest x
   double mark = 0;    // a dashed line at this y; 0: none
   std::string mark_name;
-  double y_low = 0;  // points below are left out; 0: none is
+  double y_low = 0;   // points below are left out; 0: none is
+  double y_high = 0;  // points above are left out; 0: none is
   bool log2_y = false;
 };
 

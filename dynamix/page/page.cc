@@ -76,7 +76,8 @@ std::string SummaryTable(const std::vector<RunRecord>& runs,
     if (run.reached) best = std::min(best, run.time_to_target_s);
   std::string html =
       "<div class=\"scroll\"><table><thead><tr><th>policy</th><th>time to target</th>"
-      "<th>accuracy</th><th>windows</th><th>iteration</th><th>waiting</th><th>global batch</th>"
+      "<th>accuracy</th><th>loss</th><th>windows</th><th>iteration</th><th>waiting</th><th>global "
+      "batch</th>"
       "</tr></thead><tbody>";
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const RunRecord& run = runs[i];
@@ -85,7 +86,8 @@ std::string SummaryTable(const std::vector<RunRecord>& runs,
     html += "<tr>" + Cell(Escape(names[i])) +
             Cell(run.reached ? Seconds(run.time_to_target_s) : "missed",
                  first && runs.size() > 1 ? " class=\"best\"" : "") +
-            Cell(Fixed(run.accuracy, 4)) + Cell(std::to_string(run.rounds.size())) +
+            Cell(Fixed(run.accuracy, 4)) + Cell(Fixed(run.loss, 3)) +
+            Cell(std::to_string(run.rounds.size())) +
             Cell(Short(sums.iterations > 0 ? sums.total() / sums.iterations : 0) + " ms") +
             Cell(Fixed(sums.total() > 0 ? 100 * sums.wait / sums.total() : 0, 0) + " %") +
             Cell(Short(run.rounds.front().GlobalBatch()) + " &rarr; " +
@@ -142,21 +144,26 @@ ChartLine Line(const RunRecord& run, std::string name, int color, Value value) {
   return line;
 }
 
-Chart AccuracyChart(const std::vector<RunRecord>& runs, const std::vector<std::string>& names) {
-  Chart chart{.title = "Held-out accuracy over time", .y_name = "accuracy"};
+// Accuracy, or loss when that is the target. What matters happens near the end: the first steep part
+// is cut off.
+Chart QualityChart(const std::vector<RunRecord>& runs, const std::vector<std::string>& names) {
+  const TargetOptions& target = runs.front().config.job.workload.target;
+  const std::string what = target.by_loss() ? "loss" : "accuracy";
+  Chart chart{.title = "Held-out " + what + " over time", .y_name = what};
+  const auto quality = [&target](const RecordedRound& round) {
+    return target.by_loss() ? round.loss : round.accuracy;
+  };
+  double best = target.by_loss() ? HUGE_VAL : 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    chart.lines.push_back(Line(runs[i], names[i], static_cast<int>(i),
-                               [](const RecordedRound& round) { return round.accuracy; }));
-    chart.lines.back().y.back() = runs[i].accuracy;
+    ChartLine line = Line(runs[i], names[i], static_cast<int>(i), quality);
+    line.y.back() = target.by_loss() ? runs[i].loss : runs[i].accuracy;
+    for (const double y : line.y) best = target.by_loss() ? std::fmin(best, y) : std::fmax(best, y);
+    chart.lines.push_back(std::move(line));
   }
   chart.bands = Bands(runs.front().config);
   for (ChartBand& band : chart.bands) band.label.clear();
-  // What matters happens near the end: the first steep climb is cut off.
-  double best = 0;
-  for (const RunRecord& run : runs)
-    for (const RecordedRound& round : run.rounds) best = std::max(best, round.accuracy);
-  chart.y_low = 0.75 * best;
-  chart.mark = runs.front().config.job.workload.target.accuracy;
+  (target.by_loss() ? chart.y_high : chart.y_low) = (target.by_loss() ? 2 : 0.75) * best;
+  chart.mark = target.by_loss() ? target.loss : target.accuracy;
   chart.mark_name = "target " + Short(chart.mark);
   chart.x_high = LastSecond(runs);
   return chart;
@@ -339,7 +346,7 @@ std::string RenderPage(const Page& page) {
   html += "<title>" + Escape(title) + "</title></head><body><h1>" + Escape(title) +
           "</h1><p class=\"lead\">" + Escape(Description(first)) + "</p>" +
           SummaryTable(page.runs, names) + LossText(page.runs, names) +
-          RenderChart(AccuracyChart(page.runs, names));
+          RenderChart(QualityChart(page.runs, names));
   if (!page.table.empty())
     html +=
         "<details open><summary>All runs</summary><pre>" + Escape(page.table) + "</pre></details>";

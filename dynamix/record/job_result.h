@@ -12,7 +12,8 @@ struct JobResult {
   int seed = 0;
   double time_to_target_s = 0;  // the whole budget when not reached
   bool reached = false;
-  double final_accuracy = 0;   // held-out, at the time all policies of the job are compared at
+  // Held-out, at the time all policies of the job are compared at.
+  double final_accuracy = 0, final_loss = 0;
   double mean_wait_share = 0;  // worker time lost to waiting, [0, 1]
   double windows = 0;
   double first_global_batch = 0, last_global_batch = 0;

@@ -70,6 +70,7 @@ json SummaryJson(const RunConfig& config, const JobResult& result, double second
           {"reached", result.reached},
           {"time_to_target_s", result.time_to_target_s},
           {"accuracy", result.final_accuracy},
+          {"loss", result.final_loss},
           {"windows", result.windows},
           {"mean_wait_share", result.mean_wait_share},
           {"last_global_batch", result.last_global_batch}};

@@ -41,6 +41,7 @@ void TakeSummary(const fs::path& path, RunRecord& run) {
   try {
     const json summary = json::parse(text);
     if (summary.contains("accuracy")) run.accuracy = Number(summary, "accuracy");
+    if (summary.contains("loss")) run.loss = Number(summary, "loss");
     run.lost_rounds = summary.value("lost_rounds", run.lost_rounds);  // also the last ones
     if (!summary.value("reached", false)) return;
     run.reached = true;
@@ -89,13 +90,16 @@ RunRecord LoadRun(const fs::path& folder) {
   ReadRounds(folder / "rounds.jsonl",
              [&run](const json& line) { run.rounds.push_back(ParseRound(line)); });
   if (run.rounds.empty()) throw InputError(folder.string() + " has no rounds yet");
-  const double target = run.config.job.workload.target.accuracy;
+  const TargetOptions& target = run.config.job.workload.target;
   for (const RecordedRound& round : run.rounds) {
-    if (run.reached || !(target > 0) || !(round.accuracy >= target)) continue;
+    const bool good = (target.accuracy > 0 && round.accuracy >= target.accuracy) ||
+                      (target.by_loss() && round.loss <= target.loss);
+    if (run.reached || !good) continue;
     run.reached = true;
     run.time_to_target_s = round.seconds;
   }
   run.accuracy = run.rounds.back().accuracy;
+  run.loss = run.rounds.back().loss;
   run.lost_rounds = run.rounds.back().index - run.rounds.front().index + 1 -
                     static_cast<std::int64_t>(run.rounds.size());
   TakeSummary(folder / "summary.json", run);

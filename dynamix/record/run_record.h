@@ -36,8 +36,9 @@ struct RunRecord {
   std::vector<RecordedRound> rounds;
   bool reached = false;
   double time_to_target_s = kMissing;  // when reached
-  double accuracy = kMissing;          // at the end; the last round's line is written before that
-  std::int64_t lost_rounds = 0;        // that could not be recorded
+  // Held-out, at the end; the last round's line is written before that.
+  double accuracy = kMissing, loss = kMissing;
+  std::int64_t lost_rounds = 0;  // that could not be recorded
 };
 
 RecordedRound ParseRound(const nlohmann::json& line);
