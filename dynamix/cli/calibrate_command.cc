@@ -24,7 +24,8 @@ namespace {
 struct CalibrateFlags {
   std::vector<std::string> runs, cost_runs;
   std::string out;
-  double target = 0;     // 0: ChooseTarget
+  // 0: ChooseTarget.
+  double target_accuracy = 0, target_loss = 0;
   double sample_ms = 0;  // 0: as fitted
   bool keep_cost = false;
   bool json = false;
@@ -131,14 +132,28 @@ class Runs {
   bool modelled_clock_ = false;
 };
 
-// The workload's target where runs of every size reach it, else the highest hundredth they do.
-double ChooseTarget(const Runs& runs) {
-  double reached = 1;
+// The worst of the best accuracies, or losses, of all sizes: what every size reaches.
+double ReachedByAll(const Runs& runs, bool by_loss) {
+  double reached = by_loss ? 0 : 1;
   for (const auto& [size, traces] : runs.traces())
     for (const Trace& trace : AverageSeeds(traces))
-      reached = std::min(reached, trace.BestAccuracy());
-  const double own = runs.front().job.workload.target.accuracy;
-  return own > 0 && own <= reached ? own : std::floor(100 * reached) / 100;
+      reached =
+          by_loss ? std::max(reached, trace.Best(by_loss)) : std::min(reached, trace.Best(by_loss));
+  return reached;
+}
+
+// What was asked for, or the workload's target where runs of every size reach it, or the best
+// hundredth they do.
+TargetOptions ChooseTarget(const CalibrateFlags& flags, const Runs& runs) {
+  if (flags.target_accuracy > 0) return {.accuracy = flags.target_accuracy};
+  if (flags.target_loss > 0) return {.loss = flags.target_loss};
+  const TargetOptions own = runs.front().job.workload.target;
+  const double reached = ReachedByAll(runs, own.by_loss());
+  if (own.by_loss())
+    return own.loss >= reached ? own : TargetOptions{.loss = std::ceil(100 * reached) / 100};
+  return own.accuracy > 0 && own.accuracy <= reached
+             ? own
+             : TargetOptions{.accuracy = std::floor(100 * reached) / 100};
 }
 
 struct Fit {
@@ -152,7 +167,7 @@ class Calibration {
       : flags_(flags),
         runs_(flags.runs, "RUN"),
         cost_runs_(flags.cost_runs, "--cost"),
-        target_(flags.target > 0 ? flags.target : ChooseTarget(runs_)) {
+        target_(ChooseTarget(flags, runs_)) {
     if (!cost_runs_.empty()) RequireSameModel(runs_.front(), cost_runs_.front(), "--cost");
   }
 
@@ -190,7 +205,12 @@ class Calibration {
     return flags_.sample_ms > 0 ? flags_.sample_ms / fit_.cost.cost.sample_ms : 1;
   }
   double extra_ms() const { return fit_.cost.extra_ms; }
-  double target() const { return target_; }
+  // "accuracy 0.88"
+  std::string TargetText() const {
+    return target_.by_loss() ? "loss " + Short(target_.loss)
+                             : "accuracy " + Short(target_.accuracy);
+  }
+  const TargetOptions& target() const { return target_; }
   const std::vector<HeldOut>& held_out() const { return held_out_; }
 
  private:
@@ -225,7 +245,7 @@ class Calibration {
 
   const CalibrateFlags& flags_;
   Runs runs_, cost_runs_;
-  double target_;
+  TargetOptions target_;
   Fit fit_;
   std::vector<HeldOut> held_out_;
 };
@@ -251,12 +271,11 @@ std::string ErrorLine(const Calibration& calibration) {
   };
   int missed = 0;
   for (const HeldOut& size : calibration.held_out()) missed += size.time_s.MissedOnce() ? 1 : 0;
-  std::string line = "Mean error on held-out batch sizes: iteration time " +
-                     error(&HeldOut::iteration_ms, false) + " (goal 10 %), time to accuracy " +
-                     Short(calibration.target()) + " " + error(&HeldOut::time_s, false) +
-                     " (goal 20 %); of the smallest and the largest size, an extrapolation, " +
-                     error(&HeldOut::iteration_ms, true) + " and " + error(&HeldOut::time_s, true) +
-                     ".";
+  std::string line =
+      "Mean error on held-out batch sizes: iteration time " + error(&HeldOut::iteration_ms, false) +
+      " (goal 10 %), time to " + calibration.TargetText() + " " + error(&HeldOut::time_s, false) +
+      " (goal 20 %); of the smallest and the largest size, an extrapolation, " +
+      error(&HeldOut::iteration_ms, true) + " and " + error(&HeldOut::time_s, true) + ".";
   if (missed > 0)
     line += " At " + std::to_string(missed) +
             " more only one of the recorded and the simulated run got there.";
@@ -271,7 +290,7 @@ std::string ClusterLine(const Calibration& calibration) {
 
 void Print(const Calibration& calibration) {
   Table table({"held out", "iteration", "simulated", "error", "runs",
-               "to " + Short(calibration.target()), "simulated", "error"});
+               "to " + calibration.TargetText(), "simulated", "error"});
   const auto cell = [](double value, const char* unit, const char* missing) {
     return IsMissing(value) ? missing : Fixed(value, 2) + unit;
   };
@@ -304,7 +323,10 @@ nlohmann::json ToJson(const Calibration& calibration) {
                     {"simulated_time_to_target_s", number(size.time_s.simulated)},
                     {"extrapolated", size.time_s.extrapolated}});
   return {{"held_out", list},
-          {"target", calibration.target()},
+          {"target_accuracy",
+           number(calibration.target().accuracy > 0 ? calibration.target().accuracy : kMissing)},
+          {"target_loss",
+           number(calibration.target().by_loss() ? calibration.target().loss : kMissing)},
           {"interpolation_error", errors(false)},
           {"extrapolation_error", errors(true)},
           {"speed", calibration.Speed()},
@@ -343,11 +365,15 @@ void AddCalibrateCommand(CLI::App& app) {
       "--cost", flags->cost_runs,
       "folders of runs for the cost of a sample, at three or more batch sizes; live ones of some "
       "seconds do; default: the runs");
-  command
-      ->add_option("--target", flags->target,
-                   "accuracy to which times are compared; default: the workload's, or the highest "
-                   "hundredth that every size reaches")
-      ->check(CLI::Range(0.0, 1.0));
+  CLI::Option* accuracy =
+      command
+          ->add_option("--target", flags->target_accuracy,
+                       "accuracy to which times are compared; default: the workload's target, or "
+                       "the best hundredth that every size reaches")
+          ->check(CLI::Range(0.0, 1.0));
+  command->add_option("--target-loss", flags->target_loss, "loss to which times are compared")
+      ->check(CLI::Range(0.0, 1e9))
+      ->excludes(accuracy);
   command
       ->add_option("--sample-ms", flags->sample_ms,
                    "sample_ms to write: of the device that scenarios call speed 1; default: of the "

@@ -71,7 +71,7 @@ def main():
         assert [size["size"] for size in result["held_out"]] == ["8", "16", "32", "64"], result
         assert [size["runs"] for size in result["held_out"]] == [2, 2, 2, 2], result
         assert [size["extrapolated"] for size in result["held_out"]] == [True, False, False, True], result
-        assert result["target"] == 0.8, result
+        assert result["target_accuracy"] == 0.8, result
         assert result["interpolation_error"]["iteration"] < 0.1, result
         assert result["interpolation_error"]["time"] < 0.2, result
         call(program, "train", "--backend", "sim", "--workload", fitted, "--cluster", work / "nodes.toml", "--no-record", "--json")

@@ -5,10 +5,15 @@
 //
 // Convergence. The quadratic model replays each trace's batches. The fit minimises, averaged over
 // the samples of the run,
-//   w (((accuracy' - accuracy) / 0.01)^2 + (ln(held-out loss' / loss) / 0.33)^2
-//      + (ln(training loss' / loss) / 0.33)^2 + (log2(noise scale' / noise scale) / 2)^2)
-// where w rises from 0.05 to 1 as the accuracy nears the target: what matters is when it gets
-// there, and the first plateau of a network (and its unsettled batch norm) is nothing the model
+//
+//   w * ( ((accuracy' - accuracy) / 0.01)^2
+//       + (ln(held-out loss' / loss) / 0.33)^2
+//       + (ln(training loss' / loss) / 0.33)^2
+//       + (log2(noise scale' / noise scale) / 2)^2 )
+//
+// where the first two units are 0.05 and 0.01 when the target is a loss, and w rises from 0.05 to 1
+// as the accuracy or the loss nears the target: what matters is when it gets there, and the first
+// plateau of a network (and its unsettled batch norm) is nothing the model
 // has. The noise scale weighs much because it names the learning rate (AdaScale) and because it
 // alone tells noise from curvature. In the fit the model measures without error: a noise scale that
 // is off by luck would change the learning rate, and so the curve. The search (Nelder-Mead, from
@@ -157,7 +162,13 @@ std::vector<TracedWindow> Steps(const Trace& trace) {
 // Recorded accuracies and losses are smoothed over this share of a run (SimulatedCluster).
 constexpr double kSmoothing = 0.01;
 
-double Misfit(const Trace& trace, const QuadraticOptions& options, double target) {
+// Of a window from the target, in units over which its weight falls.
+double Distance(const TargetOptions& target, const TracedWindow& window) {
+  return target.by_loss() ? std::abs(std::log(window.held_out_loss / target.loss)) / 0.1
+                          : std::abs(target.accuracy - window.held_out_accuracy) / 0.05;
+}
+
+double Misfit(const Trace& trace, const QuadraticOptions& options, const TargetOptions& target) {
   Quadratic model(options, trace.job.workload.optimizer, 1);
   double accuracy = options.chance_accuracy, loss = model.HeldOutLoss();
   double sum = 0, weight = 1e-9;
@@ -168,12 +179,13 @@ double Misfit(const Trace& trace, const QuadraticOptions& options, double target
     accuracy += fresh * (model.HeldOutAccuracy() - accuracy);
     loss += fresh * (model.HeldOutLoss() - loss);
     if (IsMissing(window.held_out_accuracy)) continue;
-    const double near = std::exp(-std::abs(target - window.held_out_accuracy) / 0.05);
+    const double near = std::exp(-Distance(target, window));
     const double own = share * (0.05 + 0.95 * near);
     // A wrong model may be wildly wrong; one window must not drown the others.
     const auto add = [&](double error) { sum += own * std::min(Squared(error), 100.0); };
-    add((accuracy - window.held_out_accuracy) / 0.01);
-    if (window.held_out_loss > 0) add(std::log(loss / window.held_out_loss) / 0.33);
+    add((accuracy - window.held_out_accuracy) / (target.by_loss() ? 0.05 : 0.01));
+    if (window.held_out_loss > 0)
+      add(std::log(loss / window.held_out_loss) / (target.by_loss() ? 0.01 : 0.33));
     if (window.training_loss > 0) add(std::log(report.loss / window.training_loss) / 0.33);
     if (window.noise_scale > 0 && report.noise_scale > 0)
       add(std::log2(report.noise_scale / window.noise_scale) / 2);
@@ -230,7 +242,7 @@ FittedCost FitCost(const std::vector<Trace>& traces) {
   return {cost, FitExtra(traces, cost)};
 }
 
-QuadraticOptions FitConvergence(const std::vector<Trace>& traces, double target) {
+QuadraticOptions FitConvergence(const std::vector<Trace>& traces, const TargetOptions& target) {
   Require(traces);
   const Workload& workload = traces.front().job.workload;
   QuadraticOptions first = workload.is_quadratic()

@@ -23,8 +23,8 @@ struct FittedCost {
 
 FittedCost FitCost(const std::vector<Trace>& traces);
 // The quadratic model of the traces' workload, which is where the search starts. `target` is the
-// accuracy near which the fit counts most.
-QuadraticOptions FitConvergence(const std::vector<Trace>& traces, double target);
+// accuracy or the loss near which the fit counts most.
+QuadraticOptions FitConvergence(const std::vector<Trace>& traces, const TargetOptions& target);
 
 // The trace's batches again, in simulation, with these constants; the last ones go on for up to
 // three times the traced windows. Averaged over a few seeds.

@@ -92,13 +92,23 @@ TEST(CalibrationTest, WindowsUnderASlowdownDoNotCount) {
 TEST(CalibrationTest, PredictsALocalBatchItDidNotSee) {
   const std::vector<Trace> seen = {Record(8), Record(16), Record(64), Record(128)};
   const FittedCost cost = FitCost(seen);
-  const QuadraticOptions convergence = FitConvergence(seen, 0.91);
+  const TargetOptions target{.accuracy = 0.91};
+  const QuadraticOptions convergence = FitConvergence(seen, target);
   for (const int batch : {24, 48}) {
     const Trace held_out = Record(batch), replayed = Replay(held_out, cost, convergence);
     EXPECT_NEAR(replayed.MedianIterationMs() / held_out.MedianIterationMs(), 1, 0.1) << batch;
-    ASSERT_GT(held_out.TimeTo(0.91), 10 * held_out.windows[0].seconds) << batch;
-    EXPECT_NEAR(replayed.TimeTo(0.91) / held_out.TimeTo(0.91), 1, 0.2) << batch;
+    ASSERT_GT(held_out.TimeTo(target), 10 * held_out.windows[0].seconds) << batch;
+    EXPECT_NEAR(replayed.TimeTo(target) / held_out.TimeTo(target), 1, 0.2) << batch;
   }
+}
+
+TEST(CalibrationTest, PredictsWhenALossIsReached) {
+  const std::vector<Trace> seen = {Record(8), Record(16), Record(64), Record(128)};
+  const Trace held_out = Record(32);
+  const TargetOptions target{.loss = 1.2 * held_out.Best(/*by_loss=*/true)};
+  const Trace replayed = Replay(held_out, FitCost(seen), FitConvergence(seen, target));
+  ASSERT_GT(held_out.TimeTo(target), 10 * held_out.windows[0].seconds);
+  EXPECT_NEAR(replayed.TimeTo(target) / held_out.TimeTo(target), 1, 0.2);
 }
 
 TEST(CalibrationTest, WhatAnIterationTakesBeyondTheModelIsTheClusters) {
@@ -128,11 +138,19 @@ Trace Line(double added) {
 
 TEST(TraceTest, OneLuckyEvaluationDoesNotReachATarget) {
   Trace trace = Line(0);
-  const double time_s = trace.TimeTo(0.6);
+  const double time_s = trace.TimeTo({.accuracy = 0.6});
   EXPECT_NEAR(time_s, 122, 1e-9);
   trace.windows[20].held_out_accuracy = 0.7;
-  EXPECT_EQ(trace.TimeTo(0.6), time_s);
-  EXPECT_TRUE(IsMissing(trace.TimeTo(0.999)));
+  EXPECT_EQ(trace.TimeTo({.accuracy = 0.6}), time_s);
+  EXPECT_TRUE(IsMissing(trace.TimeTo({.accuracy = 0.999})));
+}
+
+TEST(TraceTest, ATargetCanBeALoss) {
+  Trace trace = Line(0);
+  for (TracedWindow& window : trace.windows) window.held_out_loss = 2 - window.held_out_accuracy;
+  EXPECT_NEAR(trace.TimeTo({.loss = 1.4}), trace.TimeTo({.accuracy = 0.6}), 1e-9);
+  EXPECT_TRUE(IsMissing(trace.TimeTo({.loss = 0.5})));
+  EXPECT_NEAR(trace.Best(/*by_loss=*/true), 2 - trace.Best(/*by_loss=*/false), 1e-9);
 }
 
 TEST(TraceTest, SeedsOfOneSizeAreAveraged) {

@@ -9,8 +9,9 @@
 namespace dynamix {
 namespace {
 
-// At the end of each window, averaged over 5 % of the planned samples around it.
-std::vector<double> SmoothAccuracies(const Trace& trace) {
+// At the end of each window, averaged over 5 % of the planned samples around it. Losses have the
+// other sign: higher is better.
+std::vector<double> SmoothQuality(const Trace& trace, bool by_loss) {
   std::vector<double> samples, smooth;
   for (const TracedWindow& window : trace.windows)
     samples.push_back((samples.empty() ? 0 : samples.back()) + window.Samples());
@@ -19,7 +20,7 @@ std::vector<double> SmoothAccuracies(const Trace& trace) {
     double sum = 0, count = 0;
     for (std::size_t i = 0; i < samples.size(); ++i) {
       if (std::abs(samples[i] - center) > half) continue;
-      sum += trace.windows[i].held_out_accuracy;
+      sum += by_loss ? -trace.windows[i].held_out_loss : trace.windows[i].held_out_accuracy;
       ++count;
     }
     smooth.push_back(sum / count);
@@ -83,22 +84,23 @@ double Trace::MedianIterationMs() const {
   return times.empty() ? 0 : Median(times);
 }
 
-double Trace::TimeTo(double accuracy) const {
-  const std::vector<double> smooth = SmoothAccuracies(*this);
+double Trace::TimeTo(const TargetOptions& target) const {
+  const std::vector<double> smooth = SmoothQuality(*this, target.by_loss());
+  const double wanted = target.by_loss() ? -target.loss : target.accuracy;
   for (std::size_t i = 0; i < smooth.size(); ++i) {
-    if (smooth[i] < accuracy) continue;
-    // Windows of large batches are long: the moment is between two of them.
-    const double before = i > 0 ? smooth[i - 1] : 0;
-    const double begin_s = i > 0 ? windows[i - 1].begin_s + windows[i - 1].seconds : 0;
+    if (smooth[i] < wanted) continue;
     const double end_s = windows[i].begin_s + windows[i].seconds;
-    return begin_s + (end_s - begin_s) * (accuracy - before) / (smooth[i] - before);
+    if (i == 0) return end_s;
+    // Windows of large batches are long: the moment is between two of them.
+    const double begin_s = windows[i - 1].begin_s + windows[i - 1].seconds;
+    return begin_s + (end_s - begin_s) * (wanted - smooth[i - 1]) / (smooth[i] - smooth[i - 1]);
   }
   return kMissing;
 }
 
-double Trace::BestAccuracy() const {
-  const std::vector<double> smooth = SmoothAccuracies(*this);
-  return *std::max_element(smooth.begin(), smooth.end());
+double Trace::Best(bool by_loss) const {
+  const std::vector<double> smooth = SmoothQuality(*this, by_loss);
+  return std::abs(*std::max_element(smooth.begin(), smooth.end()));
 }
 
 std::vector<Trace> AverageSeeds(const std::vector<Trace>& traces) {

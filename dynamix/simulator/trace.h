@@ -25,10 +25,12 @@ struct Trace {
   std::vector<TracedWindow> windows;
 
   double MedianIterationMs() const;  // of windows: what else a machine does now and then is no cost
-  // When the accuracy, averaged over 5 % of the planned samples around each moment, first reaches
-  // `accuracy`; missing: never. One evaluation's luck does not count as reaching.
-  double TimeTo(double accuracy) const;
-  double BestAccuracy() const;  // the highest for which TimeTo is not missing
+  // When the held-out accuracy (or loss, when the target is one), averaged over 5 % of the planned
+  // samples around each moment, first reaches `target`; missing: never. One evaluation's luck does
+  // not count as reaching.
+  double TimeTo(const TargetOptions& target) const;
+  // The best accuracy or loss for which TimeTo is not missing.
+  double Best(bool by_loss) const;
 };
 
 // Runs of the same length that differ in their seed only become one: the mean accuracy and times,
