@@ -47,7 +47,7 @@ class PlainLoop {
       : model_(MakeModel(options, reader.data().shape, reader.data().classes, 1)),
         optimizer_(model_.module->parameters(), torch::optim::SGDOptions(0.05).momentum(0.9)),
         batch_(batch) {
-    const ImageShape& shape = reader.data().shape;
+    const SampleShape& shape = reader.data().shape;
     const int count = reader.data().training.count();
     images_ = at::empty({count, shape.channels, shape.height, shape.width}, at::kFloat);
     labels_ = at::empty({count}, at::kLong);

@@ -34,7 +34,7 @@ void Override(const TrainFlags& flags, Workload& workload, Scenario& scenario) {
   if (flags.target_accuracy > 0) workload.target = {.accuracy = flags.target_accuracy};
   if (flags.target_loss > 0) workload.target = {.loss = flags.target_loss};
   if (flags.epochs > 0) {
-    workload.optimizer.planned_samples = flags.epochs * DatasetSamples(workload.model.dataset);
+    workload.optimizer.planned_samples = flags.epochs * TrainingSamples(workload.model.dataset);
     scenario.sample_budget = 1;
   }
   if (flags.rule.empty()) return;
@@ -139,7 +139,7 @@ void RunVirtual(const TrainFlags& flags, const TrainJob& job) {
   auto data = std::make_shared<const Dataset>(
       LoadDataset(dataset, flags.data.empty() ? DatasetFolder(dataset) : flags.data));
   VirtualClusterOptions options;
-  if (flags.held_out > 0) options.held_out_samples = flags.held_out;
+  options.held_out_samples = flags.held_out;
   const auto cluster = MakeVirtualCluster(job.spec, std::move(data), options);
   RunEnvironment(flags, job, *cluster, nullptr);
 }
@@ -191,11 +191,14 @@ void AddJobFlags(CLI::App& command, TrainFlags& flags) {
   command.add_option("--window", flags.window, "iterations per window")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  command.add_option("--data", flags.data, "folder of the data set");
+  command.add_option("--data", flags.data,
+                     "folder of the data set (docs/training.md says how to get each)");
 }
 
 void AddOverrides(CLI::App& command, TrainFlags& flags) {
-  command.add_option("--model", flags.model, "instead of the workload's");
+  command.add_option("--model", flags.model,
+                     "instead of the workload's; images: mlp, lenet, cnn, vgg11, vgg16, vgg19, "
+                     "resnet18, resnet34, resnet50; text: transformer, transformer4");
   command.add_option("--width", flags.width, "factor on the model's channel counts")
       ->check(CLI::Range(1e-3, 8.0));
   command.add_option("--rule", flags.rule, "learning-rate rule: none, linear, sqrt, adascale");
@@ -205,17 +208,19 @@ void AddOverrides(CLI::App& command, TrainFlags& flags) {
       ->check(CLI::Range(1.0, 1e15));
   command.add_option("--target", flags.target_accuracy, "held-out accuracy that ends the job")
       ->check(CLI::Range(0.0, 1.0));
-  command.add_option("--time", flags.time_s, "run so many seconds of the job's clock instead")
-      ->check(CLI::Range(1e-3, 1e9));
-  command.add_option("--epochs", flags.epochs, "run so many passes over the data set instead")
   command
       .add_option("--target-loss", flags.target_loss, "held-out loss that ends the job, instead")
       ->check(CLI::Range(0.0, 1e9));
+  command.add_option("--time", flags.time_s, "run so many seconds of the job's clock instead")
+      ->check(CLI::Range(1e-3, 1e9));
+  command.add_option("--epochs", flags.epochs, "run so many passes over the data set instead")
       ->check(CLI::Range(1e-3, 1e9));
   command
-      .add_option("--held-out", flags.held_out,
-                  "images that accuracy is measured on, the first so many; default: 10000 live, "
-                  "2000 virtual (easier by one or two points on Fashion-MNIST)")
+      .add_option(
+          "--held-out", flags.held_out,
+          "samples that loss and accuracy are measured on, the first so many; default: 10000 "
+          "images or 625 sequences live, 2000 or 125 virtual (easier by one or two points on "
+          "Fashion-MNIST)")
       ->check(CLI::Range(1, 1 << 30));
   command.add_option("--start-batch", flags.start_batch, "local batch at the start")
       ->check(CLI::Range(1, 1 << 20));

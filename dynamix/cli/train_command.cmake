@@ -37,5 +37,9 @@ if(DYNAMIX_BUILD_TESTS)
   add_test(NAME testbed_command
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/testbed_command_test.py
                    $<TARGET_FILE:dynamix> /usr/share/datasets/fashion-mnist)
-  set_tests_properties(compare_command train_command testbed_command example.own_training_two_ranks PROPERTIES TIMEOUT 300 LABELS job)
+  add_test(NAME text_job
+           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/text_job_test.py
+                   $<TARGET_FILE:dynamix> ${DYNAMIX_ROOT}/scripts/fetch-text)
+  set_tests_properties(text_job PROPERTIES SKIP_RETURN_CODE 77)
+  set_tests_properties(compare_command train_command testbed_command text_job example.own_training_two_ranks PROPERTIES TIMEOUT 300 LABELS job)
 endif()

@@ -70,10 +70,6 @@ nlohmann::json SummaryJson(const TrainFlags& flags, const TrainJob& job, const J
   return summary;
 }
 
-double DatasetSamples(const std::string& dataset) {
-  return dataset.starts_with("cifar") ? 50000 : 60000;
-}
-
 void WarnOfLoss(const std::string& sentence) { spdlog::warn("{}", sentence); }
 
 namespace {

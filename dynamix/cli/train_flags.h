@@ -32,7 +32,7 @@ struct TrainFlags {
   double target_accuracy = 0, target_loss = 0;  // at most one
   int start_batch = 0;
   double time_s = 0;  // > 0: run so long on the job's clock, target or not
-  int held_out = 0;   // images that accuracy is measured on; 0: live 10,000, virtual 2,000
+  int held_out = 0;   // samples that loss and accuracy are measured on; 0: the backend's default
   double epochs = 0;  // > 0: run so many passes over the data set, target or not
   // live
   bool resume = false;
@@ -77,8 +77,6 @@ struct RunFigures {
 // What is told at the end.
 nlohmann::json SummaryJson(const TrainFlags& flags, const TrainJob& job, const JobResult& result,
                            const RunFigures& figures);
-
-double DatasetSamples(const std::string& dataset);  // of its training part
 
 // This command again, once per rank: on a testbed of the job's cluster when it names one. Ends the
 // program with the launcher's exit code when it is not 0.

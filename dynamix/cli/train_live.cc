@@ -191,7 +191,7 @@ LiveJobOptions LiveRank::JobOptions(const TrainFlags& flags, const TrainJob& job
   if (options.stop_at_target && !flags.cluster.empty())
     options.most_seconds = BudgetSeconds(job.spec);
   options.evaluate_windows = flags.evaluate_windows;
-  if (flags.held_out > 0) options.held_out_samples = flags.held_out;
+  options.held_out_samples = flags.held_out;
   options.checkpoint_windows = flags.checkpoint_windows;
   options.folder = job.folder;
   options.resume = flags.resume;

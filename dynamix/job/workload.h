@@ -47,9 +47,9 @@ struct CostOptions {
 
 // What `virtual` and `live` build; ignored by `sim`.
 struct ModelOptions {
-  std::string name = "lenet";             // lenet, mlp, vgg11, resnet34, ...
+  std::string name = "lenet";             // lenet, mlp, vgg11, resnet34, transformer, ...
   double width = 1;                       // factor on channel counts, (0, 8]
-  std::string dataset = "fashion_mnist";  // fashion_mnist, mnist, cifar10, cifar100
+  std::string dataset = "fashion_mnist";  // fashion_mnist, mnist, cifar10, cifar100, bible, moby
 };
 
 // When the job is done. Exactly one is set (> 0).

@@ -18,7 +18,7 @@ BatchReader::BatchReader(std::shared_ptr<const Dataset> data,
                          const AugmentationOptions& augmentation, std::uint64_t seed)
     : data_(std::move(data)), augmentation_(augmentation), seed_(seed) {
   RequireInRange("augmentation crop", augmentation.crop, 0, 16);
-  for (int channel = 0; channel < data_->shape.channels; ++channel) {
+  for (std::size_t channel = 0; channel < data_->mean.size(); ++channel) {
     std::array<float, 256>& table = value_.emplace_back();
     for (int byte = 0; byte < 256; ++byte) {
       table[byte] =
@@ -59,11 +59,12 @@ void BatchReader::CopyAugmented(const std::uint8_t* image, std::int64_t position
 
 void BatchReader::ReadTraining(std::span<const Sample> samples, float* inputs,
                                std::int64_t* labels) const {
+  DYNAMIX_CHECK(!data_->shape.is_text(), "images");
   const std::size_t size = data_->shape.size();
   const bool augmented = augmentation_.crop > 0 || augmentation_.flip;
   for (const Sample& sample : samples) {
     DYNAMIX_CHECK(sample.index >= 0 && sample.index < data_->training.count(), "such a sample");
-    const std::uint8_t* image = data_->training.pixels.data() + sample.index * size;
+    const std::uint8_t* image = data_->training.inputs.data() + sample.index * size;
     if (augmented) {
       CopyAugmented(image, sample.position, inputs);
     } else {
@@ -75,13 +76,39 @@ void BatchReader::ReadTraining(std::span<const Sample> samples, float* inputs,
 }
 
 void BatchReader::ReadHeldOut(int first, int count, float* inputs, std::int64_t* labels) const {
+  DYNAMIX_CHECK(!data_->shape.is_text(), "images");
   const std::size_t size = data_->shape.size();
   DYNAMIX_CHECK(first >= 0 && count >= 0 && first + count <= data_->held_out.count(),
                 "such samples");
   for (int i = first; i < first + count; ++i, inputs += size) {
-    Copy(data_->held_out.pixels.data() + i * size, inputs);
+    Copy(data_->held_out.inputs.data() + i * size, inputs);
     *labels++ = data_->held_out.labels[i];
   }
+}
+
+void BatchReader::ReadTraining(std::span<const Sample> samples, std::int64_t* tokens,
+                               std::int64_t* labels) const {
+  DYNAMIX_CHECK(data_->shape.is_text(), "text");
+  const int size = data_->shape.tokens;
+  for (const Sample& sample : samples) {
+    DYNAMIX_CHECK(sample.index >= 0 && sample.index < data_->training.count(), "such a sample");
+    const std::size_t at = static_cast<std::size_t>(sample.index) * size;
+    std::copy_n(data_->training.inputs.begin() + at, size, tokens);
+    std::copy_n(data_->training.labels.begin() + at, size, labels);
+    tokens += size;
+    labels += size;
+  }
+}
+
+void BatchReader::ReadHeldOut(int first, int count, std::int64_t* tokens,
+                              std::int64_t* labels) const {
+  DYNAMIX_CHECK(data_->shape.is_text(), "text");
+  DYNAMIX_CHECK(first >= 0 && count >= 0 && first + count <= data_->held_out.count(),
+                "such samples");
+  // Sequences lie one after another.
+  const std::size_t size = data_->shape.tokens, at = first * size;
+  std::copy_n(data_->held_out.inputs.begin() + at, count * size, tokens);
+  std::copy_n(data_->held_out.labels.begin() + at, count * size, labels);
 }
 
 }  // namespace dynamix

@@ -1,9 +1,9 @@
-// Reads samples of a data set into the floats a model takes: scaled, normalised per channel, and
-// for training augmented.
+// Reads samples of a data set into what a model takes: images as floats, scaled, normalised per
+// channel, and for training augmented; text as tokens.
 //
 // Augmentation of a sample depends on the seed and on its position in the job's stream, not on the
 // worker that reads it: N workers read exactly what one worker would. Const methods are
-// thread-safe. Never fails; samples must exist.
+// thread-safe. Never fails; samples must exist and be of the kind that is read.
 #pragma once
 
 #include <array>
@@ -31,10 +31,13 @@ class BatchReader {
   BatchReader(std::shared_ptr<const Dataset> data, const AugmentationOptions& augmentation,
               std::uint64_t seed);
 
-  // `inputs` has room for samples.size() images, `labels` for as many labels.
+  // `inputs` has room for samples.size() samples of the data's shape, `labels` for their labels.
   void ReadTraining(std::span<const Sample> samples, float* inputs, std::int64_t* labels) const;
-  // Held-out images first, first + 1, ..., never augmented.
+  void ReadTraining(std::span<const Sample> samples, std::int64_t* tokens,
+                    std::int64_t* labels) const;
+  // Held-out samples first, first + 1, ..., never augmented.
   void ReadHeldOut(int first, int count, float* inputs, std::int64_t* labels) const;
+  void ReadHeldOut(int first, int count, std::int64_t* tokens, std::int64_t* labels) const;
 
   const Dataset& data() const { return *data_; }
 

@@ -24,7 +24,8 @@ std::vector<CifarFile> CifarFiles(CifarKind kind) {
   return files;
 }
 
-void AppendCifarFile(const std::filesystem::path& path, CifarKind kind, int images, ImageSet& set) {
+void AppendCifarFile(const std::filesystem::path& path, CifarKind kind, int images,
+                     SampleSet& set) {
   const int label_bytes = kind == CifarKind::kCifar10 ? 1 : 2;
   const int classes = kind == CifarKind::kCifar10 ? 10 : 100;
   const std::size_t record = kPixels + label_bytes;
@@ -39,7 +40,7 @@ void AppendCifarFile(const std::filesystem::path& path, CifarKind kind, int imag
   std::vector<std::uint8_t> bytes(size);
   if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size)))
     Refuse(path, "reading failed");
-  set.pixels.reserve(set.pixels.size() + kPixels * images);
+  set.inputs.reserve(set.inputs.size() + kPixels * images);
   for (int i = 0; i < images; ++i) {
     const std::uint8_t* at = bytes.data() + i * record;
     const std::uint8_t label = at[label_bytes - 1];
@@ -48,7 +49,7 @@ void AppendCifarFile(const std::filesystem::path& path, CifarKind kind, int imag
                        ", expected 0 to " + std::to_string(classes - 1));
     }
     set.labels.push_back(label);
-    set.pixels.insert(set.pixels.end(), at + label_bytes, at + record);
+    set.inputs.insert(set.inputs.end(), at + label_bytes, at + record);
   }
 }
 

@@ -24,6 +24,6 @@ struct CifarFile {
 std::vector<CifarFile> CifarFiles(CifarKind kind);
 
 // Appends the file's images, with fine labels, to `set`. `images` is what the file must hold.
-void AppendCifarFile(const std::filesystem::path& path, CifarKind kind, int images, ImageSet& set);
+void AppendCifarFile(const std::filesystem::path& path, CifarKind kind, int images, SampleSet& set);
 
 }  // namespace dynamix

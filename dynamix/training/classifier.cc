@@ -10,7 +10,7 @@
 namespace dynamix {
 namespace {
 
-int CountCorrect(const at::Tensor& scores, const at::Tensor& labels) {
+double CountCorrect(const at::Tensor& scores, const at::Tensor& labels) {
   const at::Tensor rows = scores.contiguous();
   const std::int64_t classes = rows.size(1);
   const float* score = rows.data_ptr<float>();
@@ -21,8 +21,31 @@ int CountCorrect(const at::Tensor& scores, const at::Tensor& labels) {
   return correct;
 }
 
-at::Tensor EmptyImages(const ImageShape& shape, std::int64_t count) {
-  return at::empty({count, shape.channels, shape.height, shape.width}, at::kFloat);
+// Samples as a model takes them, and their labels in one row.
+struct Batch {
+  Batch(const SampleShape& shape, std::int64_t count)
+      : inputs(shape.is_text()
+                   ? at::empty({count, shape.tokens}, at::kLong)
+                   : at::empty({count, shape.channels, shape.height, shape.width}, at::kFloat)),
+        labels(at::empty({count * shape.labels()}, at::kLong)) {}
+
+  // read(inputs, labels) for the type that the shape has.
+  template <typename Read>
+  void Fill(const SampleShape& shape, const Read& read) {
+    if (shape.is_text()) {
+      read(inputs.data_ptr<std::int64_t>(), labels.data_ptr<std::int64_t>());
+    } else {
+      read(inputs.data_ptr<float>(), labels.data_ptr<std::int64_t>());
+    }
+  }
+
+  at::Tensor inputs, labels;
+};
+
+// The sum over samples of the mean loss of a sample's labels.
+at::Tensor LossSum(const at::Tensor& scores, const Batch& batch, const SampleShape& shape) {
+  const at::Tensor sum = at::cross_entropy_loss(scores, batch.labels, {}, at::Reduction::Sum);
+  return shape.labels() == 1 ? sum : sum / shape.labels();
 }
 
 }  // namespace
@@ -32,25 +55,29 @@ Classifier::Classifier(const ModelOptions& options, const BatchReader& reader, s
       model_(MakeModel(options, reader.data().shape, reader.data().classes, seed)) {}
 
 at::Tensor Classifier::Forward(std::span<const Sample> samples, PassSums& sums) {
+  const SampleShape& shape = reader_.data().shape;
   const auto count = static_cast<std::int64_t>(samples.size());
-  const at::Tensor images = EmptyImages(reader_.data().shape, count);
-  const at::Tensor labels = at::empty({count}, at::kLong);
-  reader_.ReadTraining(samples, images.data_ptr<float>(), labels.data_ptr<std::int64_t>());
-  const at::Tensor scores = model_.forward(images);
+  Batch batch(shape, count);
+  batch.Fill(shape, [&](auto* inputs, std::int64_t* labels) {
+    reader_.ReadTraining(samples, inputs, labels);
+  });
+  const at::Tensor scores = model_.forward(batch.inputs);
   sums.samples += static_cast<double>(count);
-  sums.correct += CountCorrect(scores, labels);
-  return at::cross_entropy_loss(scores, labels, {}, at::Reduction::Sum);
+  sums.correct += CountCorrect(scores, batch.labels) / shape.labels();
+  return LossSum(scores, batch, shape);
 }
 
 PassSums Classifier::EvaluatePass(int first, int count) {
-  const at::Tensor images = EmptyImages(reader_.data().shape, count);
-  const at::Tensor labels = at::empty({count}, at::kLong);
-  reader_.ReadHeldOut(first, count, images.data_ptr<float>(), labels.data_ptr<std::int64_t>());
-  const at::Tensor scores = model_.forward(images);
+  const SampleShape& shape = reader_.data().shape;
+  Batch batch(shape, count);
+  batch.Fill(shape, [&](auto* inputs, std::int64_t* labels) {
+    reader_.ReadHeldOut(first, count, inputs, labels);
+  });
+  const at::Tensor scores = model_.forward(batch.inputs);
   PassSums sums;
   sums.samples = count;
-  sums.correct = CountCorrect(scores, labels);
-  sums.loss = at::cross_entropy_loss(scores, labels, {}, at::Reduction::Sum).item<double>();
+  sums.correct = CountCorrect(scores, batch.labels) / shape.labels();
+  sums.loss = LossSum(scores, batch, shape).item<double>();
   return sums;
 }
 

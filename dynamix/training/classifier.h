@@ -1,4 +1,6 @@
-// A classifier and its data: one forward pass over samples, and the evaluation on held-out ones.
+// A classifier and its data: one forward pass over samples, and the evaluation on held-out ones. A
+// sample of text is a sequence: its loss and its accuracy are means over its tokens, each of which
+// classifies the next one.
 //
 // Deterministic on one thread. Not thread-safe; one object per worker. Never fails by itself; what
 // libtorch throws (out of memory) passes through.
@@ -29,8 +31,8 @@ class Classifier {
   // loss, which costs a read-back: add loss.item() after backward.
   at::Tensor Forward(std::span<const Sample> samples, PassSums& sums);
 
-  // Held-out images first .. first + count - 1, in passes of at most `pass` images; in smaller ones
-  // when memory is short.
+  // Held-out samples first .. first + count - 1, in passes of at most `pass` samples; in smaller
+  // ones when memory is short.
   PassSums Evaluate(int first, int count, int pass = 250);
 
   Model& model() { return model_; }

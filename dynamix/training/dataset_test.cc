@@ -52,10 +52,43 @@ TEST_F(DatasetTest, ReadsFashionMnist) {
   const Dataset data = LoadDataset("fashion_mnist", kFashionMnist);
   EXPECT_EQ(data.training.count(), 60000);
   EXPECT_EQ(data.held_out.count(), 10000);
-  EXPECT_EQ(data.training.pixels.size(), 60000 * data.shape.size());
+  EXPECT_EQ(data.training.inputs.size(), 60000 * data.shape.size());
   // The numbers everybody normalises Fashion-MNIST with.
   EXPECT_NEAR(data.mean[0], 0.2860, 1e-4);
   EXPECT_NEAR(data.deviation[0], 0.3530, 1e-4);
+}
+
+TEST_F(DatasetTest, ATextIsCutIntoSequencesWithTheNextBytesAsLabels) {
+  Dataset data;
+  std::string text;
+  for (int i = 0; i < 250; ++i) text += static_cast<char>(i);
+  SetText(data, text, 10);
+  EXPECT_EQ(data.classes, 256);
+  // 225 bytes for training: 22 sequences of 10, and one byte at least for the last label.
+  EXPECT_EQ(data.training.count(), 22);
+  EXPECT_EQ(data.held_out.count(), 2);
+  EXPECT_EQ(data.training.inputs[219], 219);
+  EXPECT_EQ(data.training.labels[219], 220);
+  EXPECT_EQ(data.held_out.inputs[0], 225);
+  const auto shared = std::make_shared<const Dataset>(data);
+  const BatchReader reader(shared, {}, 1);
+  std::vector<std::int64_t> tokens(20), labels(20);
+  reader.ReadTraining(std::vector<Sample>{{0, 3}, {1, 20}}, tokens.data(), labels.data());
+  EXPECT_EQ(tokens[0], 30);
+  EXPECT_EQ(labels[9], 40);
+  EXPECT_EQ(tokens[10], 200);
+  reader.ReadHeldOut(1, 1, tokens.data(), labels.data());
+  EXPECT_EQ(tokens[0], 235);
+  EXPECT_EQ(labels[0], 236);
+}
+
+TEST_F(DatasetTest, ATextWithAnotherChecksumIsRefused) {
+  std::ofstream(folder_ / "bible.txt") << SampleWords(1000, Rng(1));
+  EXPECT_THAT(ErrorOf([&] { LoadDataset("bible", folder_); }),
+              testing::AllOf(HasSubstr("bible.txt: its sha256 is "), HasSubstr("expected b5c4940b"),
+                             HasSubstr("run `scripts/fetch-text bible`")));
+  EXPECT_THAT(ErrorOf([&] { LoadDataset("moby", folder_); }),
+              testing::AllOf(HasSubstr("cannot read"), HasSubstr("moby.txt")));
 }
 
 TEST_F(DatasetTest, MissingFilesNameTheFileAndTheRemedy) {
@@ -69,12 +102,12 @@ TEST_F(DatasetTest, MissingFilesNameTheFileAndTheRemedy) {
 
 TEST_F(DatasetTest, CifarFilesAreReadChannelByChannel) {
   WriteCifar("data.bin", 3, 1, 7);
-  ImageSet set;
+  SampleSet set;
   AppendCifarFile(folder_ / "data.bin", CifarKind::kCifar10, 3, set);
   EXPECT_EQ(set.count(), 3);
   EXPECT_EQ(set.labels[2], 7);
-  EXPECT_EQ(set.pixels[3072 + 0], 10);
-  EXPECT_EQ(set.pixels[3072 + 1024], 20);
+  EXPECT_EQ(set.inputs[3072 + 0], 10);
+  EXPECT_EQ(set.inputs[3072 + 1024], 20);
   WriteCifar("data.bin", 2, 2, 93);
   AppendCifarFile(folder_ / "data.bin", CifarKind::kCifar100, 2, set);
   EXPECT_EQ(set.labels[4], 93);
@@ -82,7 +115,7 @@ TEST_F(DatasetTest, CifarFilesAreReadChannelByChannel) {
 
 TEST_F(DatasetTest, TruncatedAndCorruptCifarFilesAreRefused) {
   WriteCifar("data.bin", 2, 1, 3);
-  ImageSet set;
+  SampleSet set;
   const auto read = [&] { AppendCifarFile(folder_ / "data.bin", CifarKind::kCifar10, 3, set); };
   EXPECT_THAT(ErrorOf(read), testing::AllOf(HasSubstr("data.bin"), HasSubstr("6146 bytes")));
   WriteCifar("data.bin", 3, 1, 10);
@@ -95,7 +128,7 @@ TEST(BatchReaderTest, NormalisesWithMeanAndDeviation) {
   std::vector<float> inputs(64);
   std::int64_t label = 0;
   reader.ReadTraining(std::vector<Sample>{{0, 5}}, inputs.data(), &label);
-  const float pixel = data->training.pixels[5 * 64 + 3] / 255.0f;
+  const float pixel = data->training.inputs[5 * 64 + 3] / 255.0f;
   EXPECT_FLOAT_EQ(inputs[3], (pixel - data->mean[0]) / data->deviation[0]);
   EXPECT_EQ(label, data->training.labels[5]);
 }

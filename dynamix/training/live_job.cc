@@ -120,7 +120,7 @@ Status LiveJob::AgreeOnTime() {
 Status LiveJob::Evaluate() {
   state_.samples = static_cast<double>(worker_.samples_seen());
   if (Status done = worker_.AverageBuffers(); !done) return done;
-  const int all = std::min(options_.held_out_samples, classifier_.reader().data().held_out.count());
+  const int all = HeldOutSamples(classifier_.reader().data(), options_.held_out_samples, 10000);
   const int first =
       static_cast<int>(static_cast<std::int64_t>(all) * group_.rank() / group_.size());
   const int last =

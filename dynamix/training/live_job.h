@@ -26,7 +26,7 @@ struct LiveJobOptions {
   double target_loss = 0;        // held-out; 0: none
   bool stop_at_target = false;   // else it goes on to the planned samples
   double most_seconds = 0;       // ends with the first window after so long; 0: no limit
-  int held_out_samples = 10000;  // the first so many, or all there are
+  int held_out_samples = 0;      // the first so many; 0: 10,000 images, or 625 sequences
   int evaluate_windows = 5;      // evaluate every so many windows, >= 1
   int checkpoint_windows = 25;   // and save, >= 1
   std::filesystem::path folder;  // of checkpoints; empty: none

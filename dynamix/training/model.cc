@@ -17,7 +17,8 @@ namespace nn = torch::nn;
 void Initialize(nn::Module& module, Rng rng) {
   const torch::NoGradGuard no_grad;
   for (const auto& child : module.modules(/*include_self=*/false)) {
-    if (!child->as<nn::Conv2d>() && !child->as<nn::Linear>()) continue;
+    if (!child->as<nn::Conv2d>() && !child->as<nn::Linear>() && !child->as<nn::Embedding>())
+      continue;
     double bound = 0;
     for (at::Tensor& parameter : child->parameters(/*recurse=*/false)) {
       if (parameter.dim() > 1)  // the weight comes first and settles the fan-in
@@ -29,17 +30,29 @@ void Initialize(nn::Module& module, Rng rng) {
   }
 }
 
+void RequireModelFor(const SampleShape& shape, const std::string& name) {
+  std::string choices;
+  for (const std::string& known : ModelNames(shape.is_text())) {
+    if (known == name) return;
+    choices += (choices.empty() ? "one of " : ", ") + known;
+  }
+  throw InputError::OutOfRange(shape.is_text() ? "model for text" : "model for images", name,
+                               choices);
+}
+
 }  // namespace
 
-std::vector<std::string> ModelNames() {
+std::vector<std::string> ModelNames(bool text) {
+  if (text) return {"transformer", "transformer4"};
   return {"mlp", "lenet", "cnn", "vgg11", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50"};
 }
 
-Model MakeModel(const ModelOptions& options, const ImageShape& shape, int classes,
+Model MakeModel(const ModelOptions& options, const SampleShape& shape, int classes,
                 std::uint64_t seed) {
   RequireInRange("model width", options.width, 1e-3, 8.0);
   const Widths widths{options.width};
   const std::string& name = options.name;
+  RequireModelFor(shape, name);
   Model model;
   if (name == "mlp") {
     model = MakeMlp(widths, shape, classes);
@@ -52,10 +65,7 @@ Model MakeModel(const ModelOptions& options, const ImageShape& shape, int classe
   } else if (name == "resnet18" || name == "resnet34" || name == "resnet50") {
     model = MakeResNet(std::stoi(name.substr(6)), widths, shape, classes);
   } else {
-    std::string choices;
-    for (const std::string& known : ModelNames())
-      choices += (choices.empty() ? "one of " : ", ") + known;
-    throw InputError::OutOfRange("model", name, choices);
+    model = MakeTransformer(name == "transformer" ? 2 : 4, widths, shape.tokens, classes);
   }
   Initialize(*model.module, Rng(seed));
   return model;

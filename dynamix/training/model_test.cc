@@ -1,9 +1,11 @@
 #include "dynamix/training/model.h"
 
-#include <ATen/core/Tensor.h>
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
 #include <new>
 
 #include "dynamix/core/input_error.h"
@@ -14,12 +16,12 @@
 namespace dynamix {
 namespace {
 
-std::int64_t CountOf(const std::string& name, double width, const ImageShape& shape, int classes) {
+std::int64_t CountOf(const std::string& name, double width, const SampleShape& shape, int classes) {
   return ParameterCount(MakeModel({.name = name, .width = width}, shape, classes, 1));
 }
 
 TEST(ModelTest, ParameterCountsAreThePublishedOnes) {
-  const ImageShape fashion{1, 28, 28}, cifar{3, 32, 32};
+  const SampleShape fashion{1, 28, 28}, cifar{3, 32, 32};
   EXPECT_EQ(CountOf("lenet", 1, fashion, 10), 44426);
   EXPECT_EQ(CountOf("lenet", 1, {1, 32, 32}, 10), 61706);
   EXPECT_EQ(CountOf("cnn", 1, cifar, 10), 113738);
@@ -33,9 +35,9 @@ TEST(ModelTest, ParameterCountsAreThePublishedOnes) {
 }
 
 TEST(ModelTest, EveryModelTrainsOnEveryShape) {
-  for (const ImageShape& shape : {ImageShape{1, 28, 28}, ImageShape{3, 32, 32}}) {
+  for (const SampleShape& shape : {SampleShape{1, 28, 28}, SampleShape{3, 32, 32}}) {
     const BatchReader reader(SampleDataset(8, 4, shape), {}, 1);
-    for (const std::string& name : ModelNames()) {
+    for (const std::string& name : ModelNames(/*text=*/false)) {
       Classifier classifier({.name = name, .width = 0.0625}, reader, 1);
       const PassSums sums = classifier.Evaluate(0, 4);
       EXPECT_EQ(sums.samples, 4) << name;
@@ -43,6 +45,51 @@ TEST(ModelTest, EveryModelTrainsOnEveryShape) {
       EXPECT_EQ(classifier.model().has_batch_norm,
                 name.starts_with("vgg") || name.starts_with("resnet"));
     }
+  }
+}
+
+TEST(ModelTest, ATokenSeesOnlyThoseBeforeIt) {
+  const Model model = MakeModel({.name = "transformer"}, {.tokens = 8}, 256, 1);
+  EXPECT_EQ(ParameterCount(model), 133632);  // 56 positions of 64 channels less than with 64 tokens
+  at::Tensor tokens = at::arange(16, at::kLong).view({2, 8});
+  const at::Tensor scores = model.forward(tokens).view({2, 8, 256}).clone();
+  tokens[0][5] = 200;
+  const at::Tensor changed = model.forward(tokens).view({2, 8, 256}).ne(scores).any(2);
+  for (int sequence = 0; sequence < 2; ++sequence)
+    for (int token = 0; token < 8; ++token)
+      EXPECT_EQ(changed[sequence][token].item<bool>(), sequence == 0 && token >= 5);
+}
+
+// Of a text's bytes: what is left without looking at those before.
+double UnigramEntropy(const SampleSet& set) {
+  std::array<double, 256> counts{};
+  for (const std::uint8_t byte : set.labels) ++counts[byte];
+  double entropy = 0;
+  for (const double count : counts)
+    if (count > 0) entropy -= count / set.labels.size() * std::log(count / set.labels.size());
+  return entropy;
+}
+
+TEST(ModelTest, TransformersLearnAText) {
+  const auto data = SampleText();
+  const double entropy = UnigramEntropy(data->held_out);
+  for (const std::string& name : ModelNames(/*text=*/true)) {
+    RealConvergenceOptions options;
+    options.model = {.name = name, .width = 0.5};
+    options.optimizer = {.kind = OptimizerKind::kAdamW,
+                         .learning_rate = 0.01,
+                         .weight_decay = 0.01,
+                         .base_batch = 16,
+                         .schedule = Schedule::kWarmup,
+                         .planned_samples = 16 * 150};
+    options.held_out_samples = 60;
+    RealConvergence job(options, data);
+    EXPECT_GT(job.HeldOutLoss(), entropy) << name;
+    const TrainingReport report = job.Run({10, 6}, 150);
+    EXPECT_LT(job.HeldOutLoss(), 0.4 * entropy) << name;
+    EXPECT_GT(job.HeldOutAccuracy(), 0.6) << name;
+    EXPECT_LT(report.loss, entropy) << name << ": a loss per token, not per sequence";
+    EXPECT_GT(report.noise_scale, 0) << name;
   }
 }
 
@@ -78,6 +125,21 @@ TEST(ModelTest, UnknownNamesListTheKnownOnes) {
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("resnet50"));
   }
+}
+
+TEST(ModelTest, AModelForOtherSamplesIsRefused) {
+  const auto refuse = [](const std::string& name, const SampleShape& shape,
+                         const std::string& expected) {
+    try {
+      MakeModel({.name = name}, shape, 10, 1);
+      FAIL() << "accepted " << name;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr(expected));
+    }
+  };
+  refuse("lenet", {.tokens = 64},
+         "model for text = lenet is not allowed: expected one of transformer");
+  refuse("transformer", {}, "model for images = transformer is not allowed: expected one of mlp");
 }
 
 }  // namespace

@@ -18,13 +18,15 @@ struct Widths {
   }
 };
 
-Model MakeMlp(const Widths& widths, const ImageShape& shape, int classes);
-Model MakeCnn(const Widths& widths, const ImageShape& shape, int classes);
-Model MakeLeNet(const Widths& widths, const ImageShape& shape, int classes);
+Model MakeMlp(const Widths& widths, const SampleShape& shape, int classes);
+Model MakeCnn(const Widths& widths, const SampleShape& shape, int classes);
+Model MakeLeNet(const Widths& widths, const SampleShape& shape, int classes);
 // `depth`: 11, 16 or 19.
-Model MakeVgg(int depth, const Widths& widths, const ImageShape& shape, int classes);
+Model MakeVgg(int depth, const Widths& widths, const SampleShape& shape, int classes);
 // `depth`: 18 or 34 (basic blocks), 50 (bottlenecks).
-Model MakeResNet(int depth, const Widths& widths, const ImageShape& shape, int classes);
+Model MakeResNet(int depth, const Widths& widths, const SampleShape& shape, int classes);
+
+Model MakeTransformer(int layers, const Widths& widths, int tokens, int classes);
 
 // `images` with zeros around them up to 32 x 32.
 at::Tensor PadTo32(const at::Tensor& images);
@@ -33,7 +35,7 @@ at::Tensor PadTo32(const at::Tensor& images);
 template <typename Network>
 Model Wrap(std::shared_ptr<Network> network) {
   Model model;
-  model.forward = [network](const at::Tensor& images) { return network->Forward(images); };
+  model.forward = [network](const at::Tensor& inputs) { return network->Forward(inputs); };
   model.has_batch_norm = !network->buffers().empty();
   model.module = std::move(network);
   return model;

@@ -28,7 +28,7 @@ struct RealConvergenceOptions {
   OptimizerOptions optimizer;
   AugmentationOptions augmentation;
   std::uint64_t seed = 1;       // of initial weights, order of samples and augmentation
-  int held_out_samples = 2000;  // the first so many held-out images are the truth
+  int held_out_samples = 2000;  // the first so many held-out ones are the truth
   // Every how many iterations the workers' gradients are kept apart for the noise scale, [1, 100].
   // In between, one pass serves all workers (unless the model has batch norm).
   int noise_every = 2;

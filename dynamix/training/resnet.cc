@@ -46,7 +46,7 @@ struct Block : nn::Module {
 };
 
 struct ResNet : nn::Module {
-  ResNet(int depth, const Widths& widths, const ImageShape& shape, int classes) {
+  ResNet(int depth, const Widths& widths, const SampleShape& shape, int classes) {
     const std::array<int, 4> blocks = depth == 18 ? std::array{2, 2, 2, 2} : std::array{3, 4, 6, 3};
     int inputs = widths(64);
     stem = register_module("stem", Convolution(shape.channels, inputs, 3, 1));
@@ -79,7 +79,7 @@ struct ResNet : nn::Module {
 
 }  // namespace
 
-Model MakeResNet(int depth, const Widths& widths, const ImageShape& shape, int classes) {
+Model MakeResNet(int depth, const Widths& widths, const SampleShape& shape, int classes) {
   return Wrap(std::make_shared<ResNet>(depth, widths, shape, classes));
 }
 

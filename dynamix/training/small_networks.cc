@@ -11,7 +11,7 @@ namespace nn = torch::nn;
 int LeNetSide(int side) { return ((side - 4) / 2 - 4) / 2; }
 
 struct LeNet : nn::Module {
-  LeNet(const Widths& widths, const ImageShape& shape, int classes)
+  LeNet(const Widths& widths, const SampleShape& shape, int classes)
       : first(
             register_module("first", nn::Conv2d(nn::Conv2dOptions(shape.channels, widths(6), 5)))),
         second(register_module("second", nn::Conv2d(nn::Conv2dOptions(widths(6), widths(16), 5)))),
@@ -33,7 +33,7 @@ struct LeNet : nn::Module {
 };
 
 struct Cnn : nn::Module {
-  Cnn(const Widths& widths, const ImageShape& shape, int classes) {
+  Cnn(const Widths& widths, const SampleShape& shape, int classes) {
     int inputs = shape.channels;
     for (const int channels : {32, 64, 128}) {
       features->push_back(nn::Conv2d(nn::Conv2dOptions(inputs, widths(channels), 3).padding(1)));
@@ -55,7 +55,7 @@ struct Cnn : nn::Module {
 };
 
 struct Mlp : nn::Module {
-  Mlp(const Widths& widths, const ImageShape& shape, int classes)
+  Mlp(const Widths& widths, const SampleShape& shape, int classes)
       : first(register_module("first",
                               nn::Linear(static_cast<std::int64_t>(shape.size()), widths(256)))),
         second(register_module("second", nn::Linear(widths(256), widths(128)))),
@@ -71,15 +71,15 @@ struct Mlp : nn::Module {
 
 }  // namespace
 
-Model MakeMlp(const Widths& widths, const ImageShape& shape, int classes) {
+Model MakeMlp(const Widths& widths, const SampleShape& shape, int classes) {
   return Wrap(std::make_shared<Mlp>(widths, shape, classes));
 }
 
-Model MakeCnn(const Widths& widths, const ImageShape& shape, int classes) {
+Model MakeCnn(const Widths& widths, const SampleShape& shape, int classes) {
   return Wrap(std::make_shared<Cnn>(widths, shape, classes));
 }
 
-Model MakeLeNet(const Widths& widths, const ImageShape& shape, int classes) {
+Model MakeLeNet(const Widths& widths, const SampleShape& shape, int classes) {
   return Wrap(std::make_shared<LeNet>(widths, shape, classes));
 }
 

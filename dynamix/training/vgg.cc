@@ -27,7 +27,7 @@ std::vector<int> Layers(int depth) {
 }
 
 struct Vgg : nn::Module {
-  Vgg(int depth, const Widths& widths, const ImageShape& shape, int classes) {
+  Vgg(int depth, const Widths& widths, const SampleShape& shape, int classes) {
     int inputs = shape.channels;
     for (const int channels : Layers(depth)) {
       if (channels == kPool) {
@@ -54,7 +54,7 @@ struct Vgg : nn::Module {
 
 }  // namespace
 
-Model MakeVgg(int depth, const Widths& widths, const ImageShape& shape, int classes) {
+Model MakeVgg(int depth, const Widths& widths, const SampleShape& shape, int classes) {
   return Wrap(std::make_shared<Vgg>(depth, widths, shape, classes));
 }
 

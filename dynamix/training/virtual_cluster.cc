@@ -19,7 +19,7 @@ std::unique_ptr<SimulatedCluster> MakeVirtualCluster(const JobSpec& job,
   engine.optimizer = workload.optimizer;
   engine.augmentation = UsualAugmentation(*data);
   engine.seed = job.seed;
-  engine.held_out_samples = std::min(options.held_out_samples, data->held_out.count());
+  engine.held_out_samples = HeldOutSamples(*data, options.held_out_samples, 2000);
   engine.noise_every = options.noise_every;
   auto cluster = std::make_unique<SimulatedCluster>(
       job, std::make_unique<RealConvergence>(engine, std::move(data)));

@@ -16,8 +16,9 @@
 namespace dynamix {
 
 struct VirtualClusterOptions {
-  int held_out_samples = 2000;  // the truth is measured on the first so many held-out images
-  int noise_every = 2;          // see RealConvergenceOptions
+  // The truth is measured on the first so many held-out samples; 0: 2,000 images, or 125 sequences.
+  int held_out_samples = 0;
+  int noise_every = 2;  // see RealConvergenceOptions
 };
 
 // `data` is shared with other jobs, which only read it: load it once (LoadDataset of
