@@ -15,11 +15,14 @@ namespace dynamix {
 // The truth after the last window. For rewards, targets and tables; states never see it.
 struct Truth {
   double seconds = 0;         // since the start of the job
+  double samples = 0;         // seen since then
   double window_seconds = 0;  // length of the last window
   double held_out_loss = 0;
   double held_out_accuracy = 0;
   bool reached = false;      // the target was reached, now or earlier
   bool out_of_time = false;  // the job's time or sample budget is spent
+  // The job's whole time budget, which a missed target is booked with; infinite: none.
+  double budget_seconds = 0;
   // The planned samples are seen and the schedule has taken the learning rate down with them:
   // little will change any more.
   bool schedule_ended = false;

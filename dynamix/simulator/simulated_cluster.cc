@@ -4,8 +4,8 @@
 //      that iteration again, lowers the worker's bound, and goes on in micro batches
 //      (docs/training.md)
 //   2. the engine trains `window_iterations` steps, the cluster says how long they took
-//   3. truth: held-out loss and accuracy, smoothed over time with weight
-//      1 - exp(-window / (0.01 nominal_seconds))
+//   3. truth, when it is due: held-out loss and accuracy, smoothed over time with weight
+//      1 - exp(-time since the last evaluation / (0.01 nominal_seconds))
 //   4. reports, some of them late
 #include "dynamix/simulator/simulated_cluster.h"
 
@@ -65,10 +65,12 @@ SimulatedCluster::SimulatedCluster(const SimulatedCluster& other)
       nominal_seconds_(other.nominal_seconds_),
       time_budget_s_(other.time_budget_s_),
       sample_budget_(other.sample_budget_),
+      evaluate_every_(other.evaluate_every_),
       limits_(other.limits_),
       rng_(other.rng_),
       window_(other.window_),
       samples_seen_(other.samples_seen_),
+      since_evaluation_s_(other.since_evaluation_s_),
       initial_loss_(other.initial_loss_),
       batches_(other.batches_),
       truth_(other.truth_) {}
@@ -111,7 +113,7 @@ Round SimulatedCluster::Reset() {
   cluster_.Restart(Rng(seed_).Fork(kClusterStream));
   entries_ = start_entries_;
   window_ = 0;
-  samples_seen_ = 0;
+  samples_seen_ = since_evaluation_s_ = 0;
   truth_ = {};
   truth_.held_out_loss = initial_loss_ = engine_->HeldOutLoss();
   truth_.held_out_accuracy = engine_->HeldOutAccuracy();
@@ -176,15 +178,20 @@ double SimulatedCluster::RunOutOfMemory() {
 void SimulatedCluster::UpdateTruth(double window_seconds) {
   truth_.window_seconds = window_seconds;
   truth_.seconds += window_seconds;
-  const double weight = 1 - std::exp(-window_seconds / (kSmoothing * nominal_seconds_));
-  truth_.held_out_loss += weight * (engine_->HeldOutLoss() - truth_.held_out_loss);
-  truth_.held_out_accuracy += weight * (engine_->HeldOutAccuracy() - truth_.held_out_accuracy);
+  truth_.samples = samples_seen_;
+  since_evaluation_s_ += window_seconds;
+  if (since_evaluation_s_ >= evaluate_every_ * nominal_seconds_) {
+    const double weight = 1 - std::exp(-since_evaluation_s_ / (kSmoothing * nominal_seconds_));
+    truth_.held_out_loss += weight * (engine_->HeldOutLoss() - truth_.held_out_loss);
+    truth_.held_out_accuracy += weight * (engine_->HeldOutAccuracy() - truth_.held_out_accuracy);
+    since_evaluation_s_ = 0;
+  }
   const bool good_loss = limits_.target_loss > 0 && truth_.held_out_loss <= limits_.target_loss;
   const bool good_accuracy =
       limits_.target_accuracy > 0 && truth_.held_out_accuracy >= limits_.target_accuracy;
   truth_.reached = truth_.reached || good_loss || good_accuracy;
-  const double budget_s = limits_.seconds > 0 ? limits_.seconds : time_budget_s_;
-  truth_.out_of_time = truth_.seconds >= budget_s || samples_seen_ >= sample_budget_;
+  truth_.budget_seconds = limits_.seconds > 0 ? limits_.seconds : time_budget_s_;
+  truth_.out_of_time = truth_.seconds >= truth_.budget_seconds || samples_seen_ >= sample_budget_;
   truth_.schedule_ended =
       optimizer_.schedule != Schedule::kConstant && samples_seen_ >= optimizer_.planned_samples;
 }

@@ -45,6 +45,7 @@ RealConvergence::RealConvergence(const RealConvergenceOptions& options,
   RequireInRange("held_out_samples", options.held_out_samples, 1, data_->held_out.count());
   RequireInRange("noise_every", options.noise_every, 1, 100);
   RequireInRange("most_groups", options.most_groups, 2, 4096);
+  RequireInRange("norm_groups", options.norm_groups, 2, 4096);
   RequireInRange("largest_pass", options.largest_pass, 1, 1 << 20);
 }
 
@@ -53,10 +54,9 @@ RealConvergence::~RealConvergence() = default;
 TrainingReport RealConvergence::Run(const std::vector<int>& batches, int iterations) {
   // OpenMP keeps its number of threads per calling thread; jobs run in threads of their own.
   at::init_num_threads();
-  // Batch norm's statistics are of one worker's samples, so its workers are never merged.
-  const bool merge = !classifier_.model().has_batch_norm;
+  const bool norm = classifier_.model().has_batch_norm;
   const std::vector<int> parts =
-      GroupWorkers(batches, merge ? options_.most_groups : static_cast<int>(batches.size()));
+      GroupWorkers(batches, norm ? options_.norm_groups : options_.most_groups);
   int global_batch = 0;
   for (const int part : parts) global_batch += part;
   evaluated_ = false;

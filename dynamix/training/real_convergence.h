@@ -35,6 +35,9 @@ struct RealConvergenceOptions {
   // Workers enter the noise estimate in at most this many groups: a group is a larger worker, so
   // the estimate stays unbiased. [2, 4096]
   int most_groups = 8;
+  // With batch norm, each group is a pass of its own, whose statistics are of its samples: each
+  // worker when there are at most this many, else several workers together. [2, 4096]
+  int norm_groups = 4096;
   int largest_pass = 256;  // samples of one forward pass, >= 1: what the cache likes
 };
 

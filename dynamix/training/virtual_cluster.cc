@@ -21,8 +21,10 @@ std::unique_ptr<SimulatedCluster> MakeVirtualCluster(const JobSpec& job,
   engine.seed = job.seed;
   engine.held_out_samples = HeldOutSamples(*data, options.held_out_samples, 2000);
   engine.noise_every = options.noise_every;
+  engine.norm_groups = options.norm_groups;
   auto cluster = std::make_unique<SimulatedCluster>(
       job, std::make_unique<RealConvergence>(engine, std::move(data)));
+  cluster->set_evaluate_every(options.evaluate_every);
   JobLimits limits;
   limits.target_accuracy = limits.named_accuracy = workload.target.accuracy;
   limits.target_loss = limits.named_loss = workload.target.loss;

@@ -18,7 +18,9 @@ namespace dynamix {
 struct VirtualClusterOptions {
   // The truth is measured on the first so many held-out samples; 0: 2,000 images, or 125 sequences.
   int held_out_samples = 0;
-  int noise_every = 2;  // see RealConvergenceOptions
+  int noise_every = 2;        // see RealConvergenceOptions
+  double evaluate_every = 0;  // see SimulatedCluster::set_evaluate_every
+  int norm_groups = 4096;     // see RealConvergenceOptions
 };
 
 // `data` is shared with other jobs, which only read it: load it once (LoadDataset of

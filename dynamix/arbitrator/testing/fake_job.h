@@ -61,6 +61,8 @@ class FakeJob : public Environment {
     }
     truth_.window_seconds = round.seconds;
     truth_.seconds += round.seconds;
+    truth_.samples += 20 * global;
+    truth_.budget_seconds = budget_s_;
     truth_.held_out_loss -= 20 * std::min(global, critical_) / 1e6;
     truth_.held_out_accuracy = 1 - truth_.held_out_loss;
     truth_.reached = truth_.held_out_loss <= 0.5;
