@@ -28,7 +28,7 @@ ALLOWED = {
     "testbed": {"job", "host", "simulator"},
     "arbitrator": {"ppo", "host"},
     "record": {"job", "host", "arbitrator"},
-    "evaluation": {"job", "simulator", "arbitrator", "record"},
+    "evaluation": {"job", "host", "simulator", "arbitrator", "record"},
     "page": {"host", "simulator", "ppo", "record", "evaluation"},
     "rpc": {"arbitrator"},
     "training": {"job", "host", "simulator"},

@@ -19,7 +19,7 @@ std::string FashionMnistFolder();
 std::string DatasetFolder(const std::string& dataset);
 
 // A path as the user wrote it, or the file of that stem in FOLDER of the data folder ("default" ->
-// policies/default.safetensors, "judge/lenet_fashion" -> workloads/judge/lenet_fashion.toml).
+// policies/default.safetensors, "demo/lenet_fashion" -> workloads/demo/lenet_fashion.toml).
 // Throws InputError naming `what`, the value and the choices: the files there, and `other_choices`,
 // which the caller knows without a file.
 std::string FindData(const std::string& what, const std::string& value, const std::string& folder,

@@ -7,9 +7,11 @@
 
 #include "dynamix/cli/data_folder.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/host/atomic_file.h"
 #include "dynamix/policies/make_policy.h"
 #include "dynamix/ppo/learned_policy.h"
 #include "dynamix/ppo/policy_file.h"
+#include "dynamix/ppo/tensor_file.h"
 
 namespace dynamix {
 namespace {
@@ -23,11 +25,13 @@ std::string FindPolicyFile(const std::string& name) {
 PolicySpec FileSpec(const std::string& name, const std::string& path) {
   Result<PolicyModel> loaded = LoadPolicy(path);
   if (!loaded) throw InputError(path + ": " + loaded.error());
+  const Result<std::string> bytes = ReadBytes(path);
+  if (!bytes) throw InputError(path + ": " + bytes.error());
   // Shared because every job's policy reads the same weights and none of them owns the file.
   const auto model = std::make_shared<const PolicyModel>(std::move(loaded).value());
   return {name, model->actions,
           [model] { return std::make_unique<LearnedPolicy>(*model, Choice::kGreedy); },
-          model->objective};
+          model->objective, ChecksumOf(bytes.value())};
 }
 
 }  // namespace

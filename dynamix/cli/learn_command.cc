@@ -28,8 +28,7 @@ struct LearnFlags {
   DistributionOptions tasks;
   std::string actions = Format(LearningOptions{}.actions);
   std::vector<std::string> without;
-  std::vector<std::string> fitted = {"lenet_fashion", "vgg11_small_cifar10",
-                                     "resnet18_small_fashion"};
+  std::vector<std::string> fitted = FittedWorkloads();
   std::string out = "learned.safetensors";
   std::string folder = "runs/learn";
   std::string start;

@@ -118,7 +118,7 @@ void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedClust
   };
   if (flags.time_s > 0 || flags.epochs > 0) {
     JobLimits limits = environment.limits();
-    limits.seconds = flags.time_s > 0 ? flags.time_s : std::numeric_limits<double>::max();
+    limits.seconds = flags.time_s > 0 ? flags.time_s : std::numeric_limits<double>::infinity();
     environment.set_limits(limits);
   }
   const bool full = flags.full || flags.epochs > 0;

@@ -16,6 +16,9 @@ if(DYNAMIX_BUILD_TESTS)
   add_test(NAME trainer
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/trainer_test.py
                    $<TARGET_FILE:dynamix> $<TARGET_FILE:dynamix_train>)
+  add_test(NAME evaluate_command
+           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/evaluate_command_test.py
+                   $<TARGET_FILE:dynamix>)
   add_test(NAME report_command
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/report_command_test.py
                    $<TARGET_FILE:dynamix>)
@@ -41,5 +44,5 @@ if(DYNAMIX_BUILD_TESTS)
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/text_job_test.py
                    $<TARGET_FILE:dynamix> ${DYNAMIX_ROOT}/scripts/fetch-text)
   set_tests_properties(text_job PROPERTIES SKIP_RETURN_CODE 77)
-  set_tests_properties(compare_command train_command testbed_command text_job example.own_training_two_ranks PROPERTIES TIMEOUT 300 LABELS job)
+  set_tests_properties(compare_command evaluate_command train_command testbed_command text_job example.own_training_two_ranks PROPERTIES TIMEOUT 300 LABELS job)
 endif()

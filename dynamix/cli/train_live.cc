@@ -262,7 +262,9 @@ nlohmann::json LiveRank::Summary(const TrainFlags& flags, const TrainJob& job) {
   JobResult result;
   result.workers = job.spec.workers;
   result.reached = state.reached;
-  result.time_to_target_s = state.reached ? state.time_to_target_s : state.seconds;
+  // A miss is booked with the whole budget, where there is one, however the run ended.
+  const double missed_s = std::max(state.seconds, JobOptions(flags, job).most_seconds);
+  result.time_to_target_s = state.reached ? state.time_to_target_s : missed_s;
   result.final_accuracy = state.accuracy;
   result.final_loss = state.loss;
   result.windows = static_cast<double>(worker->windows());

@@ -23,8 +23,11 @@ VirtualMaker MakeVirtualSuite(const std::vector<JobSpec>& jobs, const std::strin
     sets[name] = std::make_shared<const Dataset>(
         LoadDataset(name, data.empty() ? DatasetFolder(name) : data));
   }
-  return [sets](const JobSpec& job) {
-    return MakeVirtualCluster(job, sets.at(job.workload.model.dataset));
+  return [sets](const JobSpec& job, const VirtualOptions& options) {
+    return MakeVirtualCluster(job, sets.at(job.workload.model.dataset),
+                              {.held_out_samples = options.held_out_samples,
+                               .evaluate_every = options.evaluate_every,
+                               .norm_groups = options.norm_groups});
   };
 }
 

@@ -2,16 +2,13 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "dynamix/evaluation/suite.h"
+#include "dynamix/evaluation/suite_run.h"
 
 namespace dynamix {
 
-// A fresh virtual cluster of a job. Thread-safe; the clusters share the data, which they only read.
-using VirtualMaker = std::function<std::unique_ptr<SimulatedCluster>(const JobSpec&)>;
 // Loads what the jobs need; `data` is the folder of their one data set, empty: where it usually is.
 using VirtualSuite =
     std::function<VirtualMaker(const std::vector<JobSpec>& jobs, const std::string& data)>;

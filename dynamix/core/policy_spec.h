@@ -17,7 +17,8 @@ struct PolicySpec {
   // A new policy for a new job. Thread-safe; a loaded file is shared, read-only, between the
   // policies made.
   std::function<std::unique_ptr<Policy>()> make;
-  Objective objective = {};  // of a learned policy: what it was learned for
+  Objective objective = {};   // of a learned policy: what it was learned for
+  std::string checksum = {};  // SHA-256 of its file; empty: a rule
 };
 
 }  // namespace dynamix

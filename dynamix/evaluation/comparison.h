@@ -1,7 +1,8 @@
 // What a comparison of policies says, from the summaries of its runs: a table, a sentence, JSON.
 //
 // A policy's figures are means over its seeds; times to target are geometric means, and a run that
-// missed its target counts with the time it ran, marked. Pure.
+// missed its target counts with the whole time budget (or, without one, with the time it ran),
+// marked. Pure.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,13 +1,8 @@
-// Evaluation: runs a policy on a job, and compares policies over many jobs.
-//
-// Comparisons are ratios of times to target on the same job with the same seed, averaged
-// geometrically; below 1 means faster. A job that missed its target counts with its whole budget, a
-// lower bound of the truth, and is flagged. Confidence intervals are 95 % Student intervals of the
-// mean log ratio over jobs.
+// Evaluation: runs a policy on a job, and what is read from many results. How policies are compared
+// is in statistics.h.
 #pragma once
 
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -18,28 +13,20 @@
 
 namespace dynamix {
 
-// Called after every window, for records and plots.
+// Called after every window, for records and plots. What it throws ends the run and passes through.
 using WindowCallback = std::function<void(const Round&, const Decision&, const Truth&)>;
 
 // Runs the job to its target (or budget) and on to `equal_time_s`. Fills everything but the names
-// and the seed.
+// and the seed. A target that is missed, by whatever budget ended the run, is booked with the whole
+// time budget, or with the time it ran when the job has none.
 // `reference` (null: none) says what a window gained, for recorded rewards.
 JobResult RunJob(Environment& environment, Arbitrator& arbitrator, double equal_time_s,
                  const WindowCallback& callback = {}, const ReferenceCurve* reference = nullptr);
 
-struct Interval {
-  double mean = 0;  // geometric
-  double low = 0, high = 0;
-  int jobs = 0;
-};
-
-// Time of `policy` over time of `baseline`, over the jobs both ran. Jobs = 0 when there are none.
-Interval CompareTimes(const std::vector<JobResult>& results, const std::string& policy,
-                      const std::string& baseline);
-
 // Adds, for every job group (scenario, workload, workers), the results of the static size that was
-// best there over all seeds, under the name `best_static`. Static results are those whose policy
-// starts with "static".
+// best there over all seeds, under the name `best_static`; only of sizes that reached the target in
+// every seed, so a group has none when every size missed once. Static results are those whose
+// policy starts with "static".
 void AddBestStatic(std::vector<JobResult>& results);
 
 // Names of the policies, in order of first appearance.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "dynamix/evaluation/statistics.h"
 #include "dynamix/evaluation/table.h"
 
 namespace dynamix {
@@ -61,7 +62,7 @@ std::string GroupsText(const std::string& title, const std::vector<std::string>&
 }
 
 std::string RatioCell(const std::vector<JobResult>& results, const std::string& policy) {
-  const Interval ratio = CompareTimes(results, policy, "static");
+  const Interval ratio = Compare(results, policy, "static").ratio;
   return ratio.jobs > 0 ? Fixed(ratio.mean, 3) : "-";
 }
 
@@ -87,52 +88,16 @@ std::vector<std::string> Baselines(const std::vector<JobResult>& results) {
   std::erase_if(baselines, [&](const std::string& baseline) {
     return std::find(names.begin(), names.end(), baseline) == names.end();
   });
+  if (baselines.empty()) baselines.push_back(names.front());
   return baselines;
 }
 
-std::string SummaryText(const std::string& title, const std::vector<JobResult>& results) {
-  const std::vector<std::string> baselines = Baselines(results);
-  std::vector<std::string> header = {title};
-  for (const std::string& baseline : baselines) header.push_back("/ " + baseline);
-  header.insert(header.end(), {"reached", "accuracy"});
-  Table table(header);
-  for (const std::string& policy : ShownPolicies(results)) {
-    std::vector<std::string> row = {policy};
-    for (const std::string& baseline : baselines) {
-      const Interval ratio = CompareTimes(results, policy, baseline);
-      row.push_back(ratio.jobs == 0 ? "-"
-                                    : Fixed(ratio.mean, 3) + " [" + Fixed(ratio.low, 2) + "," +
-                                          Fixed(ratio.high, 2) + "]");
-    }
-    const auto own = Where(results, [&](const JobResult& r) { return r.policy == policy; });
-    double reached = 0, accuracy = 0;
-    for (const JobResult& r : own) {
-      reached += r.reached;
-      accuracy += r.final_accuracy;
-    }
-    row.push_back(Fixed(100 * reached / static_cast<double>(own.size()), 0) + " %");
-    row.push_back(Fixed(accuracy / static_cast<double>(own.size()), 4));
-    table.Add(row);
-  }
-  return table.Text() + "\n";
-}
-
-nlohmann::json ResultJson(const JobResult& r) {
-  return {{"scenario", r.scenario},
-          {"workload", r.workload},
-          {"workers", r.workers},
-          {"policy", r.policy},
-          {"seed", r.seed},
-          {"time_to_target_s", r.time_to_target_s},
-          {"reached", r.reached},
-          {"final_accuracy", r.final_accuracy},
-          {"mean_wait_share", r.mean_wait_share}};
-}
-
 constexpr const char* kLegend =
-    "Geometric means over jobs with 95 % intervals; below 1 is faster. A job that missed its "
-    "target\n"
-    "counts with its whole budget. best_static: the best static size in hindsight.\n";
+    "Geometric means over jobs with 95 % intervals over workloads; below 1 is faster, an interval "
+    "that\nholds 1 says nothing. A job that missed its target counts with its whole time budget. "
+    "Within 2 % is\na tie. Equal time: when the job's first policy reached its target; equal "
+    "epochs likewise, by samples.\nbest_static: the best static size in hindsight, where one "
+    "always reached the target.\n";
 constexpr const char* kBoundsLegend =
     "best_constant: the best constant global batch in hindsight, with true balanced shares.\n"
     "clairvoyant: the best schedule found with full knowledge of the model and of future events.\n";
@@ -151,7 +116,108 @@ std::vector<std::string> SizesAndPolicies(const std::vector<JobResult>& results)
   return names;
 }
 
+std::string Percent(double share) { return Fixed(100 * share, 0) + " %"; }
+
+std::string Record(const Comparison& comparison) {
+  return std::to_string(comparison.wins) + "/" + std::to_string(comparison.ties) + "/" +
+         std::to_string(comparison.losses);
+}
+
+// Those of the policies whose runs left a curve: hindsight bounds did not run.
+std::vector<std::string> WithCurves(const std::vector<JobResult>& results,
+                                    std::vector<std::string> policies) {
+  std::erase_if(policies, [&](const std::string& policy) {
+    return std::none_of(results.begin(), results.end(),
+                        [&](const JobResult& r) { return r.policy == policy && !r.curve.empty(); });
+  });
+  return policies;
+}
+
+nlohmann::json EqualJson(const EqualFigures& figures) {
+  return {{"accuracy_at_equal_time", figures.accuracy_at_time},
+          {"loss_at_equal_time", figures.loss_at_time},
+          {"accuracy_at_equal_epochs", figures.accuracy_at_samples},
+          {"loss_at_equal_epochs", figures.loss_at_samples},
+          {"jobs", figures.jobs}};
+}
+
 }  // namespace
+
+std::string SummaryTable(const std::string& title, const std::vector<JobResult>& results,
+                         const std::vector<std::string>& baselines) {
+  const std::vector<std::string> policies = ShownPolicies(results);
+  std::map<std::string, EqualFigures> equal;
+  for (const EqualFigures& own : CompareAtEqual(results, WithCurves(results, policies)))
+    if (own.jobs > 0) equal[own.policy] = own;
+  std::vector<std::string> header = {title};
+  for (const std::string& baseline : baselines) header.push_back("/ " + baseline);
+  header.insert(header.end(), {"won/tied/lost", "reached", "accuracy, equal time", "equal epochs",
+                               "loss, equal time", "equal epochs"});
+  Table table(header);
+  std::string worst;
+  for (const std::string& policy : policies) {
+    std::vector<std::string> row = {policy};
+    for (const std::string& baseline : baselines)
+      row.push_back(policy == baseline ? "1" : Text(Compare(results, policy, baseline).ratio));
+    const Comparison first = Compare(results, policy, baselines.front());
+    row.push_back(policy == baselines.front() ? "-" : Record(first));
+    row.push_back(Percent(ReachedShare(results, policy)));
+    const auto own = equal.find(policy);
+    const bool known = own != equal.end();
+    row.push_back(known ? Fixed(own->second.accuracy_at_time, 4) : "-");
+    row.push_back(known ? Fixed(own->second.accuracy_at_samples, 4) : "-");
+    row.push_back(known ? Fixed(own->second.loss_at_time, 4) : "-");
+    row.push_back(known ? Fixed(own->second.loss_at_samples, 4) : "-");
+    table.Add(row);
+    if (policy == baselines.front() || first.ratio.jobs == 0) continue;
+    worst += "  " + policy + " " + Fixed(first.worst_ratio, 2) + " in " + first.worst_job + "\n";
+  }
+  const std::string heading = "worst against " + baselines.front() + ":\n";
+  return table.Text() + (worst.empty() ? "" : heading + worst) + "\n";
+}
+
+nlohmann::json ComparisonSummary(const Comparison& comparison) {
+  return {{"geomean", comparison.ratio.mean},
+          {"interval", {comparison.ratio.low, comparison.ratio.high}},
+          {"verdict", Verdict(comparison.ratio)},
+          {"jobs", comparison.ratio.jobs},
+          {"workloads", comparison.ratio.workloads},
+          {"wins", comparison.wins},
+          {"ties", comparison.ties},
+          {"losses", comparison.losses},
+          {"worst_ratio", comparison.worst_ratio},
+          {"worst_job", comparison.worst_job}};
+}
+
+nlohmann::json PolicySummaries(const std::vector<JobResult>& results,
+                               const std::vector<std::string>& baselines) {
+  const std::vector<std::string> policies = ShownPolicies(results);
+  nlohmann::json summaries = nlohmann::json::object();
+  for (const std::string& policy : policies) {
+    summaries[policy]["reached"] = ReachedShare(results, policy);
+    for (const std::string& baseline : baselines) {
+      const Comparison comparison = Compare(results, policy, baseline);
+      if (comparison.ratio.jobs > 0)
+        summaries[policy]["vs_" + baseline] = ComparisonSummary(comparison);
+    }
+  }
+  for (const EqualFigures& own : CompareAtEqual(results, WithCurves(results, policies)))
+    if (own.jobs > 0) summaries[own.policy]["equal"] = EqualJson(own);
+  return summaries;
+}
+
+nlohmann::json ResultJson(const JobResult& r) {
+  return {{"scenario", r.scenario},
+          {"workload", r.workload},
+          {"workers", r.workers},
+          {"policy", r.policy},
+          {"seed", r.seed},
+          {"time_to_target_s", r.time_to_target_s},
+          {"reached", r.reached},
+          {"samples", r.samples},
+          {"final_accuracy", r.final_accuracy},
+          {"mean_wait_share", r.mean_wait_share}};
+}
 
 std::string EngineOf(const Workload& workload) {
   return workload.is_quadratic() ? "quadratics" : "miniatures";
@@ -164,7 +230,7 @@ std::string SimulatedTables(const std::vector<JobResult>& results,
   for (const std::string name : {"quadratics", "miniatures"}) {
     const auto chosen =
         Where(results, [&](const JobResult& r) { return engine.at(r.workload) == name; });
-    if (!chosen.empty()) text += SummaryText("time ratio, " + name, chosen);
+    if (!chosen.empty()) text += SummaryTable("time ratio, " + name, chosen, Baselines(chosen));
   }
   return text + kLegend + kBoundsLegend;
 }
@@ -177,23 +243,15 @@ std::string VirtualTables(const std::vector<JobResult>& results) {
   for (const JobResult& r : results) workloads.insert(r.workload);
   for (const std::string& name : workloads) {
     const auto chosen = Where(results, [&](const JobResult& r) { return r.workload == name; });
-    text += SummaryText("time ratio, " + name, chosen);
+    text += SummaryTable("time ratio, " + name, chosen, Baselines(chosen));
   }
   return text + kLegend + kVirtualLegend;
 }
 
 nlohmann::json EvaluationJson(const std::vector<JobResult>& results) {
-  nlohmann::json list = nlohmann::json::array(), summary = nlohmann::json::object();
+  nlohmann::json list = nlohmann::json::array();
   for (const JobResult& r : results) list.push_back(ResultJson(r));
-  for (const std::string& policy : ShownPolicies(results)) {
-    for (const std::string& baseline : Baselines(results)) {
-      const Interval ratio = CompareTimes(results, policy, baseline);
-      if (ratio.jobs == 0) continue;
-      summary[policy]["geomean_vs_" + baseline] = ratio.mean;
-      summary[policy]["interval_vs_" + baseline] = {ratio.low, ratio.high};
-    }
-  }
-  return {{"results", list}, {"summary", summary}};
+  return {{"results", list}, {"summary", PolicySummaries(results, Baselines(results))}};
 }
 
 }  // namespace dynamix

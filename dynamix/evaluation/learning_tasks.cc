@@ -17,6 +17,10 @@ struct LazyTask {
 
 }  // namespace
 
+std::vector<std::string> FittedWorkloads() {
+  return {"lenet_fashion", "vgg11_small_cifar10", "resnet18_small_fashion"};
+}
+
 TaskSource SimulatorTasks(const DistributionOptions& distribution, std::int64_t count,
                           std::uint64_t seed) {
   const auto tasks = std::make_shared<std::vector<LazyTask>>(count);

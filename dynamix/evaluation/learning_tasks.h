@@ -13,6 +13,10 @@
 
 namespace dynamix {
 
+// The workloads fitted to real runs that learning starts some quadratics from, unless it is told
+// otherwise. None of their models and data is ever judged on (population.h).
+std::vector<std::string> FittedWorkloads();
+
 // Tasks of a distribution by number, each made once (its reference run costs as much as a job).
 // Thread-safe.
 TaskSource SimulatorTasks(const DistributionOptions& distribution, std::int64_t count,

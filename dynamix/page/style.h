@@ -21,6 +21,7 @@ figure{margin:1rem 0;padding:.8rem .9rem .6rem;background:var(--card);border:1px
 figcaption{font-weight:600;margin-bottom:.3rem}
 svg{display:block;width:100%;height:auto}svg text{font-size:12px;fill:var(--ink)}svg .tick,svg .axis{fill:var(--soft)}svg .event{fill:var(--soft);font-size:11px}
 .grid{stroke:var(--line)}.mark{stroke:var(--soft);stroke-dasharray:5 4}.band{fill:var(--band);opacity:.16}
+.dot{fill:currentColor;fill-opacity:.65}.hollow{fill:none;stroke:currentColor;stroke-width:1.5}.interval{stroke:currentColor;stroke-width:3}.mean{fill:currentColor}
 .line{fill:none;stroke:currentColor;stroke-width:1.9;stroke-linejoin:round}
 .c0{color:var(--c0)}.c1{color:var(--c1)}.c2{color:var(--c2)}.c3{color:var(--c3)}.c4{color:var(--c4)}.c5{color:var(--c5)}.c6{color:var(--c6)}.c7{color:var(--c7)}
 .legend{display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:.3rem 0 0;font-size:.88rem}

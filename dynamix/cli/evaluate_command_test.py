@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""dynamix evaluate on a population of jobs: two short jobs, two policies, real SGD. An interrupted suite goes on, what is known
+is not run again, table, JSON, page and results file agree.
+
+usage: evaluate_command_test.py DYNAMIX
+"""
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from small_job import first_in_time  # noqa: E402
+
+
+def evaluate(*more):
+    command = [str(pathlib.Path(sys.argv[1]).resolve()), "evaluate", "--suite", "validation-jobs", *map(str, more)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process, code=0):
+    out, errors = process.communicate(timeout=200)
+    assert process.returncode == code, (process.returncode, out, errors)
+    return out, errors
+
+
+def fashion_jobs():
+    """Two jobs that need no other data than Fashion-MNIST, the cheapest to train."""
+    rows = [line.split("  ") for line in finish(evaluate("--list"))[0].splitlines()]
+    names = [row[0] for row in rows if "fashion_mnist" in [cell.strip() for cell in row] and " cnn" in "  ".join(row)]
+    assert len(names) >= 2, rows
+    return ",".join(names[:2])
+
+
+def runs_in(cache):
+    return {path: path.stat().st_mtime_ns for path in cache.glob("validation-*.json") if path.name != "validation-jobs.json"}
+
+
+def main():
+    jobs = fashion_jobs()
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+
+        def suite(cache, *more):
+            return evaluate("--backend", "virtual", "--jobs", jobs, "--length", "0.3", "--policies", "balanced", "--threads",
+                            "1", "--cache", cache, *more)
+
+        # Interrupted after the first run; the same command goes on and repeats nothing.
+        def attempt(number):
+            cache = work / f"cache{number}"
+            process = suite(cache)
+            while process.poll() is None and not runs_in(cache):
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            out, errors = process.communicate(timeout=200)
+            assert process.returncode in (0, 130), (process.returncode, out, errors)
+            if process.returncode == 0:
+                return None
+            assert "the same command goes on" in errors, errors
+            return cache
+
+        cache = first_in_time(attempt)
+        before = runs_in(cache)
+        assert 1 <= len(before) < 6, before
+        page = work / "page.html"
+        out, errors = finish(suite(cache, "--report", page))
+        after = runs_in(cache)
+        assert len(after) == 6 and before.items() <= after.items(), (before, after)  # 2 references, 2 policies x 2 jobs
+        assert "fashion_mnist (" in errors and "balanced: " in out and "of static's time" in out, (out, errors)
+        assert page.read_text().count('class="dot"') + page.read_text().count('class="hollow"') >= 2
+
+        # All known: JSON, and the file that says who was looked at.
+        told = json.loads(finish(suite(cache, "--json"))[0])
+        assert runs_in(cache) == after
+        assert told["whole"] is False and len(told["jobs"]) == 2 and len(told["looks"]) == 2, told
+        assert told["looks"] == json.loads((cache / "validation-jobs.json").read_text())["looks"]
+        for job in told["jobs"]:
+            for result in job["results"]:
+                assert result["reached"] or result["time_to_target_s"] == job["budget_s"], job
+
+        # Bad input.
+        assert "virtual" in finish(evaluate("--backend", "sim"), 2)[1]
+        assert "validation-01" in finish(evaluate("--backend", "virtual", "--jobs", "no-such-job"), 2)[1]
+
+
+if __name__ == "__main__":
+    main()

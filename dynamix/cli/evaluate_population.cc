@@ -1,0 +1,151 @@
+#include "dynamix/cli/evaluate_population.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <optional>
+
+#include "dynamix/cli/data_folder.h"
+#include "dynamix/cli/find_policy.h"
+#include "dynamix/cli/interrupt.h"
+#include "dynamix/cli/progress_bar.h"
+#include "dynamix/core/input_error.h"
+#include "dynamix/evaluation/judge_tables.h"
+#include "dynamix/page/judge_page.h"
+
+namespace dynamix {
+namespace {
+
+std::string Now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+std::vector<PopulationJob> Chosen(const std::vector<PopulationJob>& jobs,
+                                  const std::vector<std::string>& names) {
+  if (names.empty()) return jobs;
+  std::vector<PopulationJob> chosen;
+  for (const std::string& name : names) {
+    const auto found = std::find_if(jobs.begin(), jobs.end(),
+                                    [&](const PopulationJob& job) { return job.name() == name; });
+    if (found == jobs.end())
+      throw InputError::OutOfRange("--jobs", name,
+                                   jobs.front().name() + " to " + jobs.back().name());
+    chosen.push_back(*found);
+  }
+  return chosen;
+}
+
+// Every policy is measured against static, asked for or not.
+std::vector<PolicySpec> PoliciesWithStatic(const std::string& names) {
+  std::vector<PolicySpec> policies = FindPolicies(names);
+  const auto is_static = [](const PolicySpec& policy) { return policy.name == "static"; };
+  if (std::none_of(policies.begin(), policies.end(), is_static))
+    policies.insert(policies.begin(), FindPolicy("static"));
+  return policies;
+}
+
+// The data sets that are needed, and where they are looked for.
+std::string DataText(const std::vector<PopulationJob>& jobs, const std::string& folder) {
+  std::string text;
+  for (const std::string& name : DatasetsOf(jobs))
+    text += (text.empty() ? "" : ", ") + name + " (" +
+            (folder.empty() ? DatasetFolder(name) : folder) + ")";
+  return text;
+}
+
+void SayWhatRuns(Population population, const std::vector<PopulationJob>& jobs,
+                 std::size_t policies, const PopulationFlags& flags) {
+  if (flags.json) return;
+  std::fprintf(stderr, "%s: %zu jobs, %zu policies; data: %s; runs are kept in %s\n",
+               std::string(Name(population)).c_str(), jobs.size(), policies,
+               DataText(jobs, flags.data).c_str(), flags.cache.c_str());
+}
+
+std::vector<JobSpec> SpecsOf(const std::vector<PopulationJob>& jobs) {
+  std::vector<JobSpec> specs;
+  for (const PopulationJob& job : jobs) specs.push_back(job.spec);
+  return specs;
+}
+
+Judgement RunJudge(Population population, const std::vector<PopulationJob>& jobs,
+                   const std::vector<PolicySpec>& policies, const VirtualMaker& make,
+                   const PopulationFlags& flags) {
+  const InterruptFlag interrupted;
+  std::optional<ProgressBar> bar;
+  JudgeOptions options{.cache = flags.cache, .fresh = {flags.fresh.begin(), flags.fresh.end()}};
+  options.runs.backend = "virtual";
+  options.runs.record = flags.record;
+  options.runs.threads = flags.threads;
+  options.runs.callbacks = {
+      .begun = [&](long total, long known) { bar.emplace("evaluate", total, flags.json, known); },
+      .finished = [&](const std::string& run) { bar->Advance(1, run); },
+      .window =
+          [&] {
+            if (interrupted) throw Interrupted();
+          }};
+  try {
+    return Judge(population, jobs, policies, make, options);
+  } catch (const Interrupted&) {
+    std::fprintf(stderr, "\nstopped; the same command goes on with the runs in %s\n",
+                 flags.cache.c_str());
+    throw;
+  }
+}
+
+}  // namespace
+
+void AddPopulationFlags(CLI::App& command, PopulationFlags& flags) {
+  command
+      .add_option("--cache", flags.cache,
+                  "judge, validation-jobs: folder of finished runs and of the results")
+      ->capture_default_str();
+  command.add_option("--jobs", flags.jobs, "judge, validation-jobs: only these jobs, by name")
+      ->delimiter(',');
+  command
+      .add_option("--fresh", flags.fresh,
+                  "judge, validation-jobs: policies whose runs are made again")
+      ->delimiter(',');
+  command
+      .add_option("--length", flags.length,
+                  "judge, validation-jobs: of every job, below 1 for a first look only")
+      ->check(CLI::Range(0.001, 1.0))
+      ->capture_default_str();
+  command.add_flag("--list", flags.list, "judge, validation-jobs: show the jobs, run nothing");
+}
+
+void EvaluatePopulation(Population population, const PopulationFlags& flags,
+                        const VirtualSuite& suite) {
+  const std::vector<PopulationJob> all = DrawPopulation(population);
+  const std::vector<PopulationJob> jobs = Shortened(Chosen(all, flags.jobs), flags.length);
+  if (flags.list) {
+    std::printf("%s\ndata: %s\n", JobsText(jobs).c_str(), DataText(jobs, flags.data).c_str());
+    return;
+  }
+  const std::vector<PolicySpec> policies = PoliciesWithStatic(flags.policies);
+  const VirtualMaker make = suite(SpecsOf(jobs), flags.data);
+  SayWhatRuns(population, jobs, policies.size(), flags);
+  Judgement judgement = RunJudge(population, jobs, policies, make, flags);
+  judgement.whole = jobs.size() == all.size() && flags.length == 1;
+  const std::filesystem::path results =
+      std::filesystem::path(flags.cache) / (judgement.suite + ".json");
+  const nlohmann::json json = WriteJudgement(results, judgement, Now());
+  if (flags.json) {
+    std::printf("%s\n", json.dump().c_str());
+  } else {
+    std::printf("%s\nresults: %s\n", JudgeText(judgement).c_str(), results.c_str());
+  }
+  if (!flags.report.empty()) {
+    WriteJudgePage(flags.report, judgement);
+    std::fprintf(stderr, "report: %s\n", flags.report.c_str());
+  }
+  RequireWholeRecords(judgement.results);
+}
+
+}  // namespace dynamix

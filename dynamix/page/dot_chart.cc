@@ -1,0 +1,114 @@
+#include "dynamix/page/dot_chart.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "dynamix/page/chart.h"
+
+namespace dynamix {
+namespace {
+
+constexpr double kWidth = 760, kLeft = 120, kRight = 20, kTop = 30, kBottom = 30;
+constexpr double kRowHeight = 64;  // dots above, the bar below
+constexpr double kDotBand = 40, kBarAt = 52, kRadius = 4;
+constexpr int kLevels = 7;  // heights of dots in a row, so that equal ratios do not hide each other
+
+std::string Pixel(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", value);
+  return text;
+}
+
+class Drawing {
+ public:
+  explicit Drawing(const DotChart& chart) : chart_(chart) {
+    for (const DotRow& row : chart.rows) {
+      for (const Dot& dot : row.dots) Widen(dot.ratio);
+      Widen(row.low);
+      Widen(row.high);
+    }
+    low_ = std::floor(2 * low_) / 2;
+    high_ = std::ceil(2 * high_) / 2;
+  }
+
+  std::string Text() const {
+    std::string svg = "<svg viewBox=\"0 0 " + Pixel(kWidth) + " " + Pixel(Height()) +
+                      "\" role=\"img\" aria-label=\"" + Escape(chart_.title) + "\">" + Grid();
+    for (std::size_t i = 0; i < chart_.rows.size(); ++i) svg += Row(i);
+    return svg + "</svg>";
+  }
+
+ private:
+  void Widen(double ratio) {
+    low_ = std::min(low_, std::log2(ratio));
+    high_ = std::max(high_, std::log2(ratio));
+  }
+  double Height() const {
+    return kTop + kRowHeight * static_cast<double>(chart_.rows.size()) + kBottom;
+  }
+  double X(double ratio) const {
+    return kLeft + (kWidth - kLeft - kRight) * (std::log2(ratio) - low_) / (high_ - low_);
+  }
+
+  std::string Grid() const {
+    std::string svg;
+    const double step = high_ - low_ > 4 ? 1 : 0.5;
+    for (double tick = step * std::ceil(low_ / step); tick <= high_ + 1e-9; tick += step) {
+      const double ratio = std::exp2(tick);
+      const bool one = std::abs(tick) < 1e-9;
+      const std::string x = Pixel(X(ratio));
+      char label[16];
+      std::snprintf(label, sizeof label, "%.3g", ratio);
+      svg += "<line class=\"" + std::string(one ? "mark" : "grid") + "\" x1=\"" + x + "\" x2=\"" +
+             x + "\" y1=\"" + Pixel(kTop - 6) + "\" y2=\"" + Pixel(Height() - kBottom) +
+             "\"/><text class=\"tick\" x=\"" + x + "\" y=\"" + Pixel(Height() - 12) +
+             "\" text-anchor=\"middle\">" + label + "</text>";
+    }
+    const std::string y = Pixel(14);
+    return svg + "<text class=\"axis\" x=\"" + Pixel(X(1) - 8) + "\" y=\"" + y +
+           "\" text-anchor=\"end\">" + Escape(chart_.left) + "</text><text class=\"axis\" x=\"" +
+           Pixel(X(1) + 8) + "\" y=\"" + y + "\">" + Escape(chart_.right) + "</text>";
+  }
+
+  std::string Row(std::size_t i) const {
+    const DotRow& row = chart_.rows[i];
+    const double top = kTop + kRowHeight * static_cast<double>(i);
+    std::string svg = "<g class=\"c" + std::to_string(i % 8) + "\"><text x=\"2\" y=\"" +
+                      Pixel(top + kDotBand / 2 + 4) + "\">" + Escape(row.name) + "</text>";
+    int level = 0;
+    for (const Dot& dot : Sorted(row.dots)) {
+      const double y = top + 4 + kDotBand * (0.5 + level) / kLevels;
+      // Three levels on: neighbours in ratio are never neighbours in height.
+      level = (level + 3) % kLevels;
+      svg += "<circle class=\"" + std::string(dot.hollow ? "hollow" : "dot") + "\" cx=\"" +
+             Pixel(X(dot.ratio)) + "\" cy=\"" + Pixel(y) + "\" r=\"" + Pixel(kRadius) +
+             "\"><title>" + Escape(dot.name) + "</title></circle>";
+    }
+    const std::string bar = Pixel(top + kBarAt);
+    char label[96];
+    std::snprintf(label, sizeof label, "%.3f [%.2f, %.2f]", row.mean, row.low, row.high);
+    return svg + "<line class=\"interval\" x1=\"" + Pixel(X(row.low)) + "\" x2=\"" +
+           Pixel(X(row.high)) + "\" y1=\"" + bar + "\" y2=\"" + bar +
+           "\"/><circle class=\"mean\" cx=\"" + Pixel(X(row.mean)) + "\" cy=\"" + bar +
+           "\" r=\"5\"><title>" + Escape(row.name) + ": " + label + "</title></circle></g>";
+  }
+
+  static std::vector<Dot> Sorted(std::vector<Dot> dots) {
+    std::sort(dots.begin(), dots.end(),
+              [](const Dot& a, const Dot& b) { return a.ratio < b.ratio; });
+    return dots;
+  }
+
+  const DotChart& chart_;
+  double low_ = -0.5, high_ = 0.5;  // log2 of the ratios drawn
+};
+
+}  // namespace
+
+std::string RenderDots(const DotChart& chart) {
+  return "<figure><figcaption>" + Escape(chart.title) + "</figcaption>" + Drawing(chart).Text() +
+         "</figure>";
+}
+
+}  // namespace dynamix
