@@ -175,8 +175,11 @@ std::string JudgeVerdict(const Judgement& judgement) {
 }
 
 std::string JudgeText(const Judgement& judgement) {
+  return JudgeVerdict(judgement) + "\n" + JudgeTables(judgement);
+}
+
+std::string JudgeTables(const Judgement& judgement) {
   std::string text =
-      JudgeVerdict(judgement) + "\n" +
       SummaryTable(judgement.suite + ", " + std::to_string(judgement.jobs.size()) + " jobs, time",
                    judgement.results, BaselinesOf(judgement).names());
   for (const Breakdown& breakdown : BreakDown(judgement)) text += BreakdownText(breakdown);

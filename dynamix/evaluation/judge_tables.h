@@ -36,7 +36,9 @@ std::vector<Breakdown> BreakDown(const Judgement& judgement);
 
 // One sentence per policy: faster, slower or no clear difference, and the worst job.
 std::string JudgeVerdict(const Judgement& judgement);
-// Verdict, summary table, breakdowns, legend.
+// Summary table, breakdowns, legend.
+std::string JudgeTables(const Judgement& judgement);
+// Verdict and tables.
 std::string JudgeText(const Judgement& judgement);
 // The jobs and their factors, without results.
 std::string JobsText(const std::vector<PopulationJob>& jobs);

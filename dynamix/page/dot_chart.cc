@@ -74,7 +74,7 @@ class Drawing {
   std::string Row(std::size_t i) const {
     const DotRow& row = chart_.rows[i];
     const double top = kTop + kRowHeight * static_cast<double>(i);
-    std::string svg = "<g class=\"c" + std::to_string(i % 8) + "\"><text x=\"2\" y=\"" +
+    std::string svg = "<g class=\"c" + std::to_string(row.color % 8) + "\"><text x=\"2\" y=\"" +
                       Pixel(top + kDotBand / 2 + 4) + "\">" + Escape(row.name) + "</text>";
     int level = 0;
     for (const Dot& dot : Sorted(row.dots)) {

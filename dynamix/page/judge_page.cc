@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <sstream>
 #include <stdexcept>
 
 #include "dynamix/evaluation/judge_tables.h"
@@ -35,11 +36,16 @@ std::string DotsAgainst(const Judgement& judgement, const std::string& baseline,
                         const std::string& title) {
   const auto descriptions = Descriptions(judgement);
   DotChart chart{.title = title, .left = "faster than " + baseline, .right = "slower"};
+  int color = -1;  // the policy's own in every chart
   for (const JudgedPolicy& policy : judgement.policies) {
+    ++color;
     if (policy.name == baseline) continue;
     const Interval interval = Compare(judgement.results, policy.name, baseline).ratio;
-    DotRow row{
-        .name = policy.name, .mean = interval.mean, .low = interval.low, .high = interval.high};
+    DotRow row{.name = policy.name,
+               .color = color,
+               .mean = interval.mean,
+               .low = interval.low,
+               .high = interval.high};
     for (const JobRatio& ratio : JobRatios(judgement.results, policy.name, baseline))
       row.dots.push_back({ratio.ratio,
                           Fixed(ratio.ratio, 3) + (ratio.reached ? "" : ", target missed") +
@@ -48,6 +54,14 @@ std::string DotsAgainst(const Judgement& judgement, const std::string& baseline,
     chart.rows.push_back(std::move(row));
   }
   return chart.rows.empty() ? "" : RenderDots(chart);
+}
+
+// One sentence per policy.
+std::string VerdictList(const Judgement& judgement) {
+  std::istringstream lines(JudgeVerdict(judgement));
+  std::string html = "<ul>";
+  for (std::string line; std::getline(lines, line);) html += "<li>" + Escape(line) + "</li>";
+  return html + "</ul>";
 }
 
 std::string JobTable(const Judgement& judgement) {
@@ -88,12 +102,11 @@ std::string RenderJudgePage(const Judgement& judgement) {
   html += "<title>" + Escape(title) + "</title></head><body><h1>" + Escape(title) +
           "</h1><p class=\"lead\">A dot is a job: the policy's time to target over another's, on a "
           "logarithmic scale. Hollow: the policy missed the target. Below the dots: geometric mean "
-          "and 95 % interval over what is trained.</p><pre>" +
-          Escape(JudgeVerdict(judgement)) + "</pre>" +
-          DotsAgainst(judgement, "static", "Time over static's");
+          "and 95 % interval over what is trained.</p>" +
+          VerdictList(judgement) + DotsAgainst(judgement, "static", "Time over static's");
   if (!best_rule.empty())
     html += DotsAgainst(judgement, best_rule, "Time over that of the best rule, " + best_rule);
-  return html + "<details open><summary>Tables</summary><pre>" + Escape(JudgeText(judgement)) +
+  return html + "<details open><summary>Tables</summary><pre>" + Escape(JudgeTables(judgement)) +
          "</pre></details><h2>Jobs</h2>" + JobTable(judgement) + "</body></html>\n";
 }
 
