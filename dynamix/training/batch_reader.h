@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "dynamix/core/sampler.h"
 #include "dynamix/training/dataset.h"
-#include "dynamix/training/sampler.h"
 
 namespace dynamix {
 

@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "dynamix/core/noise_scale.h"
+#include "dynamix/core/sampler.h"
 #include "dynamix/core/window_statistics.h"
 #include "dynamix/job/optimizer_options.h"
 #include "dynamix/simulator/convergence.h"
 #include "dynamix/training/classifier.h"
 #include "dynamix/training/optimizer.h"
 #include "dynamix/training/parameters.h"
-#include "dynamix/training/sampler.h"
 
 namespace dynamix {
 

@@ -30,13 +30,13 @@
 #include "dynamix/core/noise_scale.h"
 #include "dynamix/core/report.h"
 #include "dynamix/core/result.h"
+#include "dynamix/core/sampler.h"
 #include "dynamix/core/window_statistics.h"
 #include "dynamix/job/optimizer_options.h"
 #include "dynamix/training/classifier.h"
 #include "dynamix/training/gradient_exchange.h"
 #include "dynamix/training/optimizer.h"
 #include "dynamix/training/parameters.h"
-#include "dynamix/training/sampler.h"
 #include "dynamix/training/worker_group.h"
 
 namespace dynamix {

@@ -1,4 +1,4 @@
-#include "dynamix/training/sampler.h"
+#include "dynamix/core/sampler.h"
 
 #include <gtest/gtest.h>
 
@@ -63,6 +63,39 @@ TEST(SamplerTest, TheOrderDoesNotDependOnTheBatches) {
   }
   ASSERT_EQ(parts.size(), whole.size());
   for (std::size_t i = 0; i < parts.size(); ++i) EXPECT_EQ(parts[i], whole[i].index);
+}
+
+TEST(SamplerTest, EpochsThatAreReadAloneEndExactlyAndGiveEverybodyTwoSamples) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Rng rng(seed);
+    const int workers = 1 + static_cast<int>(rng.Below(6));
+    const std::int64_t samples = 2 * workers + static_cast<std::int64_t>(rng.Below(300));
+    Sampler sampler(samples, seed);
+    std::vector<std::int64_t> read;
+    while (sampler.epoch() == 0) {
+      std::vector<int> batches(workers);
+      for (int& batch : batches) batch = 2 + static_cast<int>(rng.Below(40));
+      const std::vector<int> parts = sampler.WithinEpoch(batches);
+      const bool last =
+          sampler.cursor() + std::accumulate(parts.begin(), parts.end(), 0) == samples;
+      for (int rank = 0; rank < workers; ++rank) {
+        EXPECT_GE(parts[rank], 2) << "seed " << seed;
+        EXPECT_TRUE(last || parts[rank] == batches[rank]) << "seed " << seed;
+        for (const Sample& sample : sampler.Part(parts, rank)) read.push_back(sample.index);
+      }
+      sampler.Advance(parts);
+    }
+    ASSERT_EQ(sampler.cursor(), samples) << "seed " << seed;
+    ExpectEachIndexOncePerEpoch(read, samples);
+  }
+}
+
+TEST(SamplerTest, TheLastIterationOfAnEpochIsSharedInProportion) {
+  EXPECT_EQ(Sampler(100, 1, 88).WithinEpoch({20, 10}), (std::vector<int>{8, 4}));
+  EXPECT_EQ(Sampler(100, 1, 69).WithinEpoch({20, 10}), (std::vector<int>{21, 10}));
+  EXPECT_EQ(Sampler(100, 1, 70).WithinEpoch({20, 10}), (std::vector<int>{20, 10}));
+  EXPECT_EQ(Sampler(100, 1, 60).WithinEpoch({20, 10}), (std::vector<int>{20, 10}));
+  EXPECT_EQ(Sampler(100, 1, 99).WithinEpoch({20, 10}), (std::vector<int>{1, 0}));
 }
 
 TEST(SamplerTest, EpochsAndSeedsDiffer) {

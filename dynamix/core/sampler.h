@@ -4,7 +4,8 @@
 // seeded permutation of epoch p / n. One cursor, shared because every worker advances it by the
 // same agreed batches, so that each sample is read exactly once per epoch whatever the batches do,
 // who joins, or where the job was resumed: the whole state is (samples, seed, cursor). A batch may
-// cross the end of an epoch or be larger than one. Not thread-safe; never fails.
+// cross the end of an epoch or be larger than one; a job that ends its epochs exactly asks
+// WithinEpoch. Not thread-safe; never fails.
 #pragma once
 
 #include <array>
@@ -28,6 +29,11 @@ class Sampler {
   std::vector<Sample> Part(const std::vector<int>& batches, int rank);
   // `count` samples from `position` on.
   std::vector<Sample> At(std::int64_t position, std::int64_t count);
+  // What each worker takes in the iteration that begins at the cursor, when the job reads no sample
+  // of the next epoch: `batches` until the last iteration, which takes exactly what is left. Its
+  // parts are in proportion to `batches`. A rest too small to give everybody two samples (batch norm
+  // needs two) is added to the iteration before it. 0 only when fewer samples than workers are left.
+  std::vector<int> WithinEpoch(const std::vector<int>& batches) const;
   // Ends the iteration.
   void Advance(const std::vector<int>& batches);
 

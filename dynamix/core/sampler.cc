@@ -1,13 +1,39 @@
-#include "dynamix/training/sampler.h"
+#include "dynamix/core/sampler.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <utility>
 
+#include "dynamix/core/batch.h"
 #include "dynamix/core/check.h"
 #include "dynamix/core/rng.h"
 
 namespace dynamix {
+namespace {
+
+// Exactly `count` samples, each worker's part nearest to its share and at least `least`.
+std::vector<int> Split(std::int64_t count, const std::vector<int>& batches, int least) {
+  const std::vector<double> shares =
+      Distribute(static_cast<double>(count), {batches.begin(), batches.end()},
+                 std::vector<BatchBounds>(batches.size(),
+                                          {.min = least, .max = std::numeric_limits<int>::max()}));
+  // The ends of the parts are rounded, not the parts: those then add up.
+  std::vector<int> parts;
+  double end = 0;
+  std::int64_t taken = 0;
+  for (const double share : shares) {
+    end += share;
+    const std::int64_t upto = std::min<std::int64_t>(std::llround(end), count);
+    parts.push_back(static_cast<int>(upto - taken));
+    taken = upto;
+  }
+  parts.back() += static_cast<int>(count - taken);
+  return parts;
+}
+
+}  // namespace
 
 Sampler::Sampler(std::int64_t samples, std::uint64_t seed, std::int64_t cursor)
     : samples_(samples), seed_(seed), cursor_(cursor) {
@@ -46,6 +72,15 @@ std::vector<Sample> Sampler::Part(const std::vector<int>& batches, int rank) {
   std::int64_t begin = cursor_;
   for (int i = 0; i < rank; ++i) begin += batches[i];
   return At(begin, batches[rank]);
+}
+
+std::vector<int> Sampler::WithinEpoch(const std::vector<int>& batches) const {
+  const auto workers = static_cast<std::int64_t>(batches.size());
+  const std::int64_t left = samples_ - cursor_ % samples_;
+  const std::int64_t rest = left - std::accumulate(batches.begin(), batches.end(), std::int64_t{0});
+  const int least = std::min(2, *std::min_element(batches.begin(), batches.end()));
+  if (rest == 0 || rest >= least * workers) return batches;
+  return Split(left, batches, left >= least * workers ? least : 0);
 }
 
 void Sampler::Advance(const std::vector<int>& batches) {
