@@ -1,10 +1,11 @@
 #include "dynamix/rpc/round_gate.h"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/core/make_round.h"
 
 namespace dynamix {
 namespace {
@@ -119,22 +120,15 @@ bool RoundGate::Complete(SteadyTime now) const {
 
 Round RoundGate::Close(const JobSettings& settings, SteadyTime now) {
   DYNAMIX_CHECK(open_.has_value(), "an open round");
-  Round round{settings};
-  round.index = *open_;
-  double seconds = 0;
+  std::vector<RoundEntry> entries;
   for (int rank = 0; rank < size(); ++rank) {
     Slot& slot = workers_[rank];
-    RoundEntry& entry = round.entries.emplace_back(slot.entry);
+    RoundEntry& entry = entries.emplace_back(slot.entry);
     entry.active = slot.reported || (slot.heard && IsLive(rank, now));
-    if (slot.reported) {
-      const double own = 1e-3 * entry.report->iteration_ms * entry.report->iterations;
-      if (std::isfinite(own)) seconds = std::max(seconds, own);
-    } else {
-      entry.report.reset();
-    }
+    if (!slot.reported) entry.report.reset();
     slot.reported = slot.expected = false;
   }
-  round.seconds = std::clamp(seconds, 1e-6, 1e6);
+  Round round = MakeRound(*open_, settings, std::move(entries));
   closed_ = round.index;
   open_.reset();
   return round;

@@ -2,30 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 
 #include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/core/make_round.h"
 
 namespace dynamix {
-std::vector<double> PackEntry(const RoundEntry& entry) {
-  DYNAMIX_CHECK(entry.report.has_value(), "an entry with its report");
-  std::vector<double> packed;
-  VisitEntry(entry, [&](const ReportField&, const auto& value) {
-    packed.push_back(static_cast<double>(value));
-  });
-  return packed;
-}
-
-RoundEntry UnpackEntry(const double* packed) {
-  RoundEntry entry;
-  entry.report.emplace();
-  VisitEntry(entry, [&](const ReportField&, auto& value) {
-    value = static_cast<std::remove_reference_t<decltype(value)>>(*packed++);
-  });
-  return entry;
-}
 
 InProcessAdvisor::InProcessAdvisor(WorkerGroup& group, const JobSettings& settings, Decide decide,
                                    OnRound on_round)
@@ -35,14 +18,10 @@ InProcessAdvisor::InProcessAdvisor(WorkerGroup& group, const JobSettings& settin
       on_round_(std::move(on_round)) {}
 
 Round InProcessAdvisor::MakeRound(std::int64_t index, const std::vector<double>& packed) const {
-  Round round{settings_};
-  round.index = index;
-  for (std::size_t at = 0; at < packed.size(); at += kPackedEntry) {
-    const RoundEntry& entry = round.entries.emplace_back(UnpackEntry(packed.data() + at));
-    round.seconds =
-        std::max(round.seconds, 1e-3 * entry.report->iteration_ms * entry.report->iterations);
-  }
-  return round;
+  std::vector<RoundEntry> entries;
+  for (std::size_t at = 0; at < packed.size(); at += kPackedEntry)
+    entries.push_back(UnpackEntry(packed.data() + at));
+  return dynamix::MakeRound(index, settings_, std::move(entries));
 }
 
 Status InProcessAdvisor::Submit(std::int64_t index, const RoundEntry& entry) {

@@ -42,9 +42,4 @@ class InProcessAdvisor : public Advisor {
   std::optional<int> batch_;
 };
 
-// One worker's part of a round as numbers, for the gathering of reports. Exact both ways.
-inline constexpr int kPackedEntry = kEntryFields;
-std::vector<double> PackEntry(const RoundEntry& entry);
-RoundEntry UnpackEntry(const double* packed);
-
 }  // namespace dynamix

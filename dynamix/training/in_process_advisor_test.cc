@@ -9,22 +9,6 @@
 namespace dynamix {
 namespace {
 
-TEST(InProcessAdvisorTest, PackingKeepsEveryField) {
-  RoundEntry entry = FilledEntry();
-  for (const bool active : {true, false}) {
-    entry.active = active;
-    const std::vector<double> packed = PackEntry(entry);
-    ASSERT_EQ(packed.size(), static_cast<std::size_t>(kPackedEntry));
-    EXPECT_EQ(FieldsOf(UnpackEntry(packed.data())), FieldsOf(entry));
-  }
-}
-
-TEST(InProcessAdvisorTest, PackingKeepsWhatIsMissing) {
-  RoundEntry entry = FilledEntry();
-  entry.report->training = {};
-  EXPECT_TRUE(IsMissing(UnpackEntry(PackEntry(entry).data()).report->training.loss));
-}
-
 class OwnAdvisor {
  public:
   InProcessAdvisor Make() {
