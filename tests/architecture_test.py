@@ -30,7 +30,7 @@ ALLOWED = {
     "record": {"job", "host", "arbitrator"},
     "evaluation": {"job", "host", "simulator", "arbitrator", "record"},
     "page": {"host", "simulator", "ppo", "record", "evaluation"},
-    "rpc": {"arbitrator"},
+    "rpc": {"arbitrator", "monitor"},  # the client library measures
     "training": {"job", "host", "simulator"},
     "cli": {"job", "host", "policies", "ppo", "simulator", "monitor", "testbed", "arbitrator",
             "record", "evaluation", "page", "rpc", "training"},

@@ -26,10 +26,7 @@ namespace {
 
 Monitor StartMonitor(const TrainFlags& flags) {
   MonitorOptions options;
-  options.best_tier = flags.monitor == "ebpf"          ? NetworkTier::kEbpf
-                      : flags.monitor == "inet_diag"   ? NetworkTier::kInetDiag
-                      : flags.monitor == "own_sockets" ? NetworkTier::kOwnSockets
-                                                       : NetworkTier::kNone;
+  options.best_tier = ParseNetworkTier("--monitor", flags.monitor);
   return Monitor::Start(options);
 }
 

@@ -179,4 +179,14 @@ MonitorWindow Monitor::ReadWindow() noexcept {
 
 NetworkTier Monitor::tier() const noexcept { return state_->tier(); }
 
+std::function<void(Report&)> MakeMeasure(MonitorOptions options) {
+  // Shared, because a std::function is copied and the copies are one monitor.
+  const auto monitor = std::make_shared<Monitor>(Monitor::Start(std::move(options)));
+  return [monitor](Report& report) {
+    const MonitorWindow window = monitor->ReadWindow();
+    report.network = window.NetworkPart();
+    report.host = window.HostPart();
+  };
+}
+
 }  // namespace dynamix

@@ -72,4 +72,7 @@ class Monitor {
   std::unique_ptr<State> state_;
 };
 
+// Adds what happened since the last call to a report, from a monitor that it starts now and keeps.
+std::function<void(Report&)> MakeMeasure(MonitorOptions options);
+
 }  // namespace dynamix

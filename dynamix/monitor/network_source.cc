@@ -1,6 +1,9 @@
 #include "dynamix/monitor/network_source.h"
 
 #include <algorithm>
+#include <array>
+
+#include "dynamix/core/input_error.h"
 
 namespace dynamix {
 
@@ -32,6 +35,15 @@ const char* Name(NetworkTier tier) {
       break;
   }
   return "none";
+}
+
+NetworkTier ParseNetworkTier(std::string_view field, std::string_view name) {
+  constexpr std::array<std::string_view, 5> kNames = {"none", "interface", "own_sockets",
+                                                      "inet_diag", "ebpf"};
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end())
+    throw InputError::OutOfRange(field, name, "ebpf, inet_diag, own_sockets, interface or none");
+  return static_cast<NetworkTier>(found - kNames.begin());
 }
 
 }  // namespace dynamix

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "dynamix/core/report.h"
 #include "dynamix/core/result.h"
@@ -36,6 +37,9 @@ NetworkReport ToReport(const NetworkWindow& window, NetworkTier tier);
 
 // "eBPF", "inet_diag", "TCP_INFO", "interface", "none".
 const char* Name(NetworkTier tier);
+// As flags and options spell it: ebpf, inet_diag, own_sockets, interface, none. Throws InputError
+// naming `field` for anything else.
+NetworkTier ParseNetworkTier(std::string_view field, std::string_view name);
 
 // Whose network and CPU are measured.
 struct Target {

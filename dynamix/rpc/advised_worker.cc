@@ -83,6 +83,7 @@ void AdvisedWorker::Submit(const IterationStats& last) {
       value = field.over == Over::kMean ? window_.means[index].value() : lasts[index];
     }
   });
+  if (options_.measure) options_.measure(report);
   (void)advisor_.Submit(windows_++, entry);  // never fails
 }
 

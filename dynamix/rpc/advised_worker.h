@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 
 #include "dynamix/core/report.h"
@@ -59,6 +60,8 @@ struct AdvisedWorkerOptions {
   BatchBounds bounds;
   int start_batch = 32;
   int window_iterations = kWindowIterations;  // [1, 1000000]
+  // Adds network and host measurements to a report; empty: they are missing.
+  std::function<void(Report&)> measure;
 };
 
 class AdvisedWorker {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "dynamix/core/input_error.h"
+#include "dynamix/monitor/monitor.h"
 #include "dynamix/rpc/advised_worker.h"
 #include "dynamix/rpc/dynamix.h"
 
@@ -56,6 +57,9 @@ dynamix::AdvisedWorkerOptions Translate(const dynamix_options& from) {
   to.bounds = {.min = from.min_batch, .max = from.max_batch, .granularity = from.granularity};
   to.start_batch = from.start_batch;
   to.window_iterations = from.window_iterations;
+  dynamix::RequireInRange("monitor", from.monitor, 0, 1);
+  dynamix::RequireInRange("device", from.device, -1, 4095);
+  if (from.monitor == 1) to.measure = dynamix::MakeMeasure({.device = from.device});
   return to;
 }
 
@@ -74,6 +78,8 @@ void dynamix_options_init(dynamix_options* options) {
   options->granularity = 1;
   options->window_iterations = dynamix::kWindowIterations;
   options->timeout_s = 3;
+  options->monitor = 1;
+  options->device = -1;
   for (double* unknown : {&options->base_learning_rate, &options->base_batch,
                           &options->target_accuracy, &options->target_loss})
     *unknown = dynamix::kMissing;

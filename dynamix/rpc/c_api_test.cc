@@ -14,7 +14,7 @@ namespace dynamix {
 namespace {
 
 // The report that an arbitrator gets of a window of these iterations.
-Report ReportOf(const std::vector<dynamix_iteration>& iterations) {
+Report ReportOf(const std::vector<dynamix_iteration>& iterations, int monitor = 1) {
   std::promise<Report> arrived;
   ServiceOptions options;
   options.gate = {.lease_s = 240, .round_deadline_s = 120};  // longer than any machine is busy
@@ -29,6 +29,7 @@ Report ReportOf(const std::vector<dynamix_iteration>& iterations) {
   worker_options.addresses = address.c_str();
   worker_options.window_iterations = static_cast<int>(iterations.size());
   worker_options.timeout_s = 120;
+  worker_options.monitor = monitor;
   dynamix_worker* worker = dynamix_worker_start(&worker_options, nullptr, 0);
   for (const dynamix_iteration& iteration : iterations)
     dynamix_worker_end_iteration(worker, &iteration);
@@ -72,6 +73,16 @@ TEST(CApiTest, AnIterationStartsWithNothingMeasured) {
       EXPECT_TRUE(IsMissing(static_cast<double>(value))) << field.name;
     }
   });
+}
+
+TEST(CApiTest, NetworkAndHostAreMeasuredUnlessSwitchedOff) {
+  dynamix_iteration iteration;
+  dynamix_iteration_init(&iteration);
+  // Which network source there is depends on the privileges; the host's numbers need none.
+  EXPECT_GT(ReportOf({iteration}).host.memory_used_bytes, 0);
+  const Report none = ReportOf({iteration}, /*monitor=*/0);
+  EXPECT_EQ(none.network.tier, NetworkTier::kNone);
+  EXPECT_TRUE(IsMissing(none.host.memory_used_bytes));
 }
 
 }  // namespace

@@ -50,6 +50,8 @@ typedef struct dynamix_options {
   const char *tls_authority, *tls_certificate, *tls_key;
   const char* tls_name; /* in the arbitrator's certificate; NULL: the address's host */
   double target_loss;   /* instead of target_accuracy; NaN: none */
+  int monitor;          /* 1: measure network and host of this process (default); 0: not */
+  int device;           /* with monitor: its GPU, as NVML counts; default -1, none */
 } dynamix_options;
 
 /* One iteration as this rank saw it; NaN: not measured (the default of every field). */
