@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "dynamix/arbitrator/parallel.h"
 #include "dynamix/core/check.h"
@@ -29,6 +30,20 @@ LearnerOptions LearnerFor(const LearningRunOptions& options) {
 }
 
 }  // namespace
+
+WindowOutcome OutcomeOf(const LearningTask& task, const Objective& objective, double& tau) {
+  const Truth& truth = task.environment->truth();
+  const bool missed = truth.schedule_ended && !truth.reached;
+  WindowOutcome outcome;
+  const double now = task.tau(truth.held_out_loss);
+  outcome.progress_seconds = now - std::exchange(tau, now);
+  outcome.time_scale_s = task.reference_seconds / objective.units_per_run;
+  outcome.end = truth.reached || missed ? StepEnd::kTerminated
+                : truth.out_of_time     ? StepEnd::kTruncated
+                                        : StepEnd::kContinues;
+  if (missed) outcome.lump = -objective.missed_cost * objective.units_per_run;
+  return outcome;
+}
 
 void LearningRunOptions::Validate() const {
   learning.Validate();
@@ -65,19 +80,7 @@ std::vector<Round> LearningRun::StepEnvironments(std::vector<WindowOutcome>& out
     Slot& slot = slots_[s];
     rounds[s] = slot.task.environment->Step(sizes_[s]);
     slot.sizes.push_back(sizes_[s]);
-    const Truth& truth = slot.task.environment->truth();
-    const double tau = slot.task.tau(truth.held_out_loss);
-    outcomes[s].progress_seconds = tau - slot.tau;
-    outcomes[s].time_scale_s =
-        slot.task.reference_seconds / options_.learning.objective.units_per_run;
-    const bool missed = truth.schedule_ended && !truth.reached;
-    outcomes[s].end = truth.reached || missed ? StepEnd::kTerminated
-                      : truth.out_of_time     ? StepEnd::kTruncated
-                                              : StepEnd::kContinues;
-    if (missed)
-      outcomes[s].lump =
-          -options_.learning.objective.missed_cost * options_.learning.objective.units_per_run;
-    slot.tau = tau;
+    outcomes[s] = OutcomeOf(slot.task, options_.learning.objective, slot.tau);
   });
   return rounds;
 }

@@ -30,6 +30,9 @@ struct LearningTask {
 // threads.
 using TaskSource = std::function<LearningTask(std::int64_t number, std::uint64_t course)>;
 
+// What the window that `task` ran last was worth. `tau` is the task's before it, and is moved on.
+WindowOutcome OutcomeOf(const LearningTask& task, const Objective& objective, double& tau);
+
 // The defaults are what the shipped policy was learned with (docs/learning.md).
 struct LearningRunOptions {
   LearningOptions learning;
