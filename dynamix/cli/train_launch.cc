@@ -1,17 +1,13 @@
 // dynamix train --backend live: starts its ranks, on a testbed when the job names a cluster.
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
-#include <thread>
 
+#include "dynamix/cli/testbed_launch.h"
 #include "dynamix/cli/train_flags.h"
 #include "dynamix/cli/trainer.h"
 #include "dynamix/host/launcher.h"
 #include "dynamix/host/worker_cgroups.h"
-#include "dynamix/simulator/simulated_cluster.h"
-#include "dynamix/testbed/testbed.h"
 
 namespace dynamix {
 namespace {
@@ -21,23 +17,6 @@ std::vector<std::string> OwnCommand() {
   std::vector<std::string> command = OwnCommandLine();
   command[0] = std::filesystem::read_symlink("/proc/self/exe").string();
   return command;
-}
-
-int LaunchOnTestbed(const TrainFlags& flags, const TrainJob& job, LaunchOptions& launch) {
-  TestbedOptions options;
-  options.nodes = ResolveNodes(job.spec.scenario, job.spec.workers);
-  options.events = EventsOf(job.spec);
-  options.network = flags.testbed != "plain";
-  if (flags.testbed == "quota") options.quota_cpus = std::thread::hardware_concurrency();
-  const Testbed testbed(options);
-  for (const std::string& note : testbed.notes())
-    if (!flags.json) std::fprintf(stderr, "testbed: %s\n", note.c_str());
-  launch.address = testbed.address();
-  launch.environment = {{"DYNAMIX_JOB_CLOCK", testbed.clock_path()}};
-  if (!testbed.interface().empty())
-    launch.environment.emplace_back("GLOO_SOCKET_IFNAME", testbed.interface());
-  launch.enter = [&](int rank) { return testbed.Enter(rank); };
-  return Launch(launch);
 }
 
 int LaunchPlainly(const TrainJob& job, LaunchOptions& launch) {
@@ -54,8 +33,9 @@ void LaunchRanks(const TrainFlags& flags, const TrainJob& job) {
                        .command = OwnCommand(),
                        .prefix = false,
                        .grace_s = std::clamp(flags.timeout_s, 15.0, 3600.0)};
-  const int code =
-      flags.cluster.empty() ? LaunchPlainly(job, launch) : LaunchOnTestbed(flags, job, launch);
+  const int code = flags.cluster.empty()
+                       ? LaunchPlainly(job, launch)
+                       : LaunchOnTestbed(job.spec, flags.testbed, flags.json, launch);
   // Only now: std::exit would leave testbed and cgroups standing.
   if (code != 0) std::exit(code);
 }
