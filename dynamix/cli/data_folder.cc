@@ -1,5 +1,7 @@
 #include "dynamix/cli/data_folder.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -16,6 +18,17 @@ bool HoldsData(const fs::path& folder) {
   return fs::is_directory(folder / "scenarios") && fs::is_directory(folder / "workloads");
 }
 
+// The file this code runs from: the Python module, or the program (whose name in Dl_info may be
+// relative to where it was started).
+fs::path OwnFile() {
+  Dl_info own;
+  if (dladdr(reinterpret_cast<const void*>(&HoldsData), &own) != 0 && own.dli_fname != nullptr &&
+      fs::path(own.dli_fname).extension() == ".so")
+    return fs::absolute(own.dli_fname);
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error);
+}
+
 }  // namespace
 
 std::string DataFolder() {
@@ -23,9 +36,7 @@ std::string DataFolder() {
     if (HoldsData(named)) return named;
     throw InputError::OutOfRange("DYNAMIX_DATA", named, "a folder with scenarios/ and workloads/");
   }
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  for (fs::path folder = program.parent_path(); folder.has_relative_path();
+  for (fs::path folder = OwnFile().parent_path(); folder.has_relative_path();
        folder = folder.parent_path()) {
     if (HoldsData(folder)) return folder.string();
     if (HoldsData(folder / "share" / "dynamix")) return (folder / "share" / "dynamix").string();

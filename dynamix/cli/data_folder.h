@@ -1,6 +1,6 @@
 // Where the shipped data is: scenarios/, workloads/, policies/. The first of: the environment
-// variable DYNAMIX_DATA, a folder above the program that holds them (a source tree),
-// PREFIX/share/dynamix.
+// variable DYNAMIX_DATA, a folder above the program (or the Python module) that holds them (a source
+// tree), PREFIX/share/dynamix.
 #pragma once
 
 #include <string>
