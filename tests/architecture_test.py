@@ -134,6 +134,22 @@ def check_room(room, folder, root):
                 check_other_include(room, path, name, line, header)
 
 
+# python/bindings wires rooms as cli does, but PyTorch brings its own libtorch.
+NOT_IN_BINDINGS = {"training", "page"}
+NAMES_OF_CLI = {"dynamix/cli/data_folder.h", "dynamix/cli/find_policy.h"}
+
+
+def check_bindings(root):
+    for path in sorted((root / "python" / "bindings").glob("*")):
+        name = path.relative_to(root)
+        for line, header, quoted in includes(path):
+            target = header.split("/")[1] if header.startswith("dynamix/") else ""
+            if target in NOT_IN_BINDINGS or target == "cli" and header not in NAMES_OF_CLI:
+                fail(name, line, f"bindings may not include {header}")
+            if header.startswith(("torch/", "ATen/")):
+                fail(name, line, "bindings may not link libtorch: PyTorch brings its own")
+
+
 def check_edges_needed():
     for room, targets in ALLOWED.items():
         for target in sorted(targets):
@@ -200,7 +216,8 @@ def check_words(root):
                 for word, instead in REPLACED.items()]
     for path in texts(root):
         name = path.relative_to(root)
-        python = name.parts[0] == "python"
+        # `batch_size` is PyTorch's word.
+        python = "python" in str(name) or str(name) == "README.md"
         for word in re.split(r"[/_.\-]", str(name).lower()):
             if word in NAMELESS:
                 fail(name, 0, f"'{word}' in a name does not say what it holds")
@@ -250,6 +267,7 @@ def main():
     for folder in sorted((root / "dynamix").iterdir()):
         if folder.is_dir():
             check_room(folder.name, folder, root)
+    check_bindings(root)
     check_edges_needed()
     check_rooms_documented(root)
     check_tests_registered(root)
