@@ -1,0 +1,341 @@
+"""A training job whose batch sizes follow advice."""
+from __future__ import annotations
+
+import math
+import os
+import time
+import weakref
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from dynamix import Recorder, _check, _core
+from dynamix._policy import make_bounds, make_settings
+from dynamix.torch._advice import InProcess, Remote
+from dynamix.torch._exchange import Exchange
+from dynamix.torch._loader import Loader, count_samples
+from dynamix.torch._rate import RateRule, base_rate, is_adaptive
+from dynamix.torch._rounds import Rounds
+from dynamix.torch._window import Sums, Window
+
+# Iterations after which a device's tail is read: its copy is on the host by then, and the host
+# does not wait for work it has just handed to the device.
+_DEVICE_LAG = 2
+_STATE_VERSION = 1
+
+
+class Job:
+    """What `adapt` returns. All ranks hold one and call its methods in the same order."""
+
+    def __init__(self, model, optimizer, dataset, batch_size, *, policy, advisor, rule, target,
+                 window, seed, job, loader, epochs, min_batch, max_batch, granularity, schedule,
+                 scaler, guard, monitor, count, run):
+        expected = torch.nn.parallel.DistributedDataParallel
+        if not isinstance(model, expected):
+            raise _check.refused("model", type(model).__name__, expected.__name__)
+        if not isinstance(optimizer, torch.optim.Optimizer):
+            raise _check.refused("optimizer", type(optimizer).__name__, "a torch.optim.Optimizer")
+        if scaler is not None and not hasattr(scaler, "get_scale"):
+            raise _check.refused("scaler", scaler, "a GradScaler, or anything with get_scale()")
+        if count is not None and not callable(count):
+            raise _check.refused("count", count, "a function (batch, asked) -> samples")
+        batch_size = _check.whole("batch_size", batch_size, 1, 1 << 24)
+        bounds = make_bounds(max(1, batch_size // 8) if min_batch is None else min_batch,
+                             8 * batch_size if max_batch is None else max_batch, granularity)
+        _core.require_in_range("batch_size", batch_size, bounds.min, bounds.max)
+        self._model, self._optimizer, self._bounds = model, optimizer, bounds
+        self._window_iterations = _check.whole("window", window, 1, 1 << 24)
+        self._seed = _check.whole("seed", seed, 0, 1 << 53)
+        self._epochs = None if epochs is None else _check.whole("epochs", epochs, 1, 1 << 31)
+        self._rule = rule or ("sqrt" if is_adaptive(optimizer) else "adascale")
+        self._target, self._schedule = target, schedule
+        self._scaler, self._count = scaler, count or count_samples
+        self._base_rate, self._adaptive = base_rate(optimizer), is_adaptive(optimizer)
+        self._base_batch, self._period = batch_size, 1  # a period: batches of an iteration
+        self._settings()  # refuses what it cannot hold
+
+        self._exchange = Exchange(model)
+        rank, size = self._exchange.rank, self._exchange.size
+        self._loader = Loader(dataset, self._seed, rank, [batch_size] * size, loader)
+        self._recorder = _make_recorder(run, job, target)
+        if advisor is None:
+            self._advice = InProcess(policy, self._seed, guard, self._recorder)
+        else:
+            self._advice = Remote(advisor, job, rank, size)
+        self._rounds = Rounds(self._exchange, self._advice, bounds, _make_monitor(monitor, model),
+                              limit_by_memory=max_batch is None)
+        self._start_batches = self._meet(batch_size)
+        self._base_batch = sum(self._start_batches)
+        self._begin()
+        if self._recorder is not None and rank == 0:
+            self._recorder.begin(policy=policy if isinstance(policy, str) else type(policy).__name__,
+                                 workers=size, seed=self._seed, window=self._window_iterations,
+                                 settings=self._settings(),
+                                 planned_samples=(epochs or 0) * self._loader.samples)
+        self._exchange.attach(model)
+        self._rate = RateRule(optimizer)
+        model.register_forward_hook(self._see_output)
+        self._close = weakref.finalize(self, self._advice.close)
+
+    def _begin(self):
+        self._rows = Window(self._exchange.clock)
+        self._skipped = 0      # iterations of the window that an earlier process ran
+        self._sums = Sums()
+        self._handed = 0       # batches since the last exchange
+        self._last_handed = 1  # and before it
+        self._whole = True     # all of them were of the sizes in force
+        self._samples = 0      # own, in the batch handed out last
+        self._source = None    # what the loop under way reads
+        self._old_tails = deque()
+        self._iterations = 0
+        self._started = time.monotonic()
+
+    def _meet(self, batch_size):
+        """Every rank's start batch. Ranks whose arguments differ would wait for each other later."""
+        own = {"dataset": self._loader.samples, "window": self._window_iterations,
+               "seed": self._seed, "epochs": self._epochs or 0}
+        met = self._exchange.gather([batch_size, self._loader.depth, *own.values()])
+        for column, field in enumerate(own, 2):
+            found = sorted(set(met[:, column].astype(int).tolist()))
+            if len(found) > 1:
+                raise _check.refused(field, found, "the same on all ranks")
+        start_batches = tuple(met[:, 0].astype(int).tolist())
+        self._loader.set_batches(start_batches)
+        self._loader.depth = int(met[:, 1].max())
+        return start_batches
+
+    # What a training loop calls.
+
+    def batches(self, epoch: int) -> Iterator[Any]:
+        """This rank's batches of one epoch, as the collate function makes them. Goes on where the
+        job is when it is inside this epoch (after load_state_dict, or a loop that was left)."""
+        epoch = _check.whole("epoch", epoch, 0, 1 << 31)
+        self._end_iteration()
+        source = self._source = self._loader.epoch(epoch, -self._handed % self._period)
+        try:
+            first = True
+            for batch in source:
+                if first:
+                    self._exchange.restart_clock()
+                first = False
+                self._hand_out(batch)
+                yield batch
+                self._end_iteration()
+        finally:
+            if self._source is source:  # not when another loop took over
+                self._loader.rewind()
+
+    def report(self, *, loss: float | torch.Tensor | None = None,
+               accuracy: float | torch.Tensor | None = None) -> None:
+        """What the policy should know of the batch handed out last: its mean loss and the share of
+        samples that were right. Numbers or tensors; a tensor stays on its device."""
+        if loss is not None:
+            self._sums.add("loss", loss, self._samples)
+        if accuracy is not None:
+            self._sums.add("accuracy", accuracy, self._samples)
+
+    def paused(self):
+        """`with job.paused():` around whatever is not training, inside the loop: evaluation, saving.
+        Its time then counts for no iteration. All ranks enter it."""
+        return self._exchange.paused()
+
+    def evaluated(self, *, accuracy: float = math.nan, loss: float = math.nan) -> bool:
+        """What the model reaches on held-out data, for the record. True when the target is reached."""
+        return self._recorder is not None and self._recorder.evaluated(accuracy=accuracy, loss=loss)
+
+    def average_buffers(self) -> None:
+        """Batch norm's statistics as the mean over ranks, weighted by their batches. Call it on all
+        ranks before evaluating or saving a model made with broadcast_buffers=False."""
+        weight = self.batch_size / sum(self.batch_sizes)
+        for buffer in self._model.module.buffers():
+            if buffer.is_floating_point():
+                mean = buffer.double() * weight
+                dist.all_reduce(mean, group=self._exchange.group)
+                buffer.copy_(mean)
+
+    # What it is.
+
+    @property
+    def batch_size(self) -> int:
+        """Samples of this rank in a batch."""
+        return self._loader.batches[self._exchange.rank]
+
+    @property
+    def batch_sizes(self) -> tuple[int, ...]:
+        """Samples of every rank in a batch."""
+        return self._loader.batches
+
+    @property
+    def noise_scale(self) -> float:
+        """The gradient noise scale in samples; nan before it is known, and on one rank."""
+        return self._rounds.noise
+
+    @property
+    def learning_rate_factor(self) -> float:
+        """What the rule multiplies the optimizer's rates by."""
+        return self._rate.factor
+
+    @property
+    def samples_seen(self) -> int:
+        """By all ranks."""
+        return self._loader.cursor
+
+    @property
+    def epoch(self) -> int:
+        """Where the job is; after load_state_dict, the epoch to go on with."""
+        return self._loader.cursor // self._loader.samples
+
+    @property
+    def progress(self) -> float:
+        """Samples seen over samples planned, for schedules; nan when `epochs` was not given."""
+        if not self._epochs:
+            return math.nan
+        return min(1.0, self._loader.cursor / (self._epochs * self._loader.samples))
+
+    def summary(self) -> dict[str, Any]:
+        """The job so far, as a dictionary."""
+        return {"seconds": time.monotonic() - self._started, "samples": self.samples_seen,
+                "iterations": self._iterations, "windows": self._rounds.windows,
+                "batch_sizes": list(self.batch_sizes), "start_batch_sizes": list(self._start_batches),
+                "noise_scale": self.noise_scale, "learning_rate": self._rate.rate(),
+                "learning_rate_factor": self._rate.factor, "rule": self._rule,
+                **self._advice.summary()}
+
+    # Saving and going on.
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the job needs to go on, besides the states of model and optimizer. Save rank
+        0's; load it on every rank. Of a window under way only its length is kept: its numbers are
+        measured anew."""
+        batches, in_window = self._loader.next_batches, len(self._rows) + self._skipped
+        ended = int(self._exchange.finished)  # inside the loop, after the step: not yet counted
+        if ended and not self._loader.switching:
+            batches = self._exchange.tails[-1].next_batches() or batches
+            in_window = in_window + 1 if batches == self._loader.next_batches else 0
+        return {"version": _STATE_VERSION, "samples": self._loader.samples, "seed": self._seed,
+                "cursor": self._loader.cursor, "batches": list(batches),
+                "start_batches": list(self._start_batches), "base_batch": self._base_batch,
+                "base_rate": self._base_rate, "period": self._period,
+                "iterations": self._iterations + ended, "in_window": in_window,
+                **self._rounds.state()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where `state` was saved, on any number of ranks: the cursor, the global batch and
+        what the learning rate is relative to stay. With another number of ranks the global batch is
+        shared out equally and the policy starts to observe anew."""
+        if not isinstance(state, Mapping) or state.get("version") != _STATE_VERSION:
+            found = state.get("version") if isinstance(state, Mapping) else type(state)
+            raise _check.refused("version", found, f"a state_dict of version {_STATE_VERSION}")
+        if state["samples"] != self._loader.samples:
+            raise _check.refused("samples", self._loader.samples, f"the {state['samples']} samples "
+                                 "of the data set the job began with")
+        self._seed = state["seed"]
+        self._loader.restore(state["seed"], state["cursor"])
+        self._base_batch, self._base_rate = state["base_batch"], state["base_rate"]
+        self._period, self._iterations = state["period"], state["iterations"]
+        self._drop_window()
+        same_ranks = len(state["batches"]) == self._exchange.size
+        if same_ranks:
+            self._start_batches, batches = tuple(state["start_batches"]), state["batches"]
+            self._skipped = state["in_window"]
+        else:
+            size = self._exchange.size
+            shares = [(sum(state["batches"]) + rank) // size for rank in range(size)]
+            self._start_batches = batches = tuple(
+                _core.clamp_batch(share, share, self._bounds) for share in shares)
+        self._loader.set_batches(batches)
+        self._rounds.restore(state, self._settings(), same_ranks)
+
+    def close(self) -> None:
+        """Leaves the arbitrator and ends the record. Without it the arbitrator is left when the
+        process ends, and the record has no summary."""
+        self._close()
+        if self._recorder is not None:
+            self._recorder.finish(samples=self.samples_seen, iterations=self._iterations)
+
+    # The loop.
+
+    def _hand_out(self, batch):
+        asked, whole = self._loader.take()
+        self._samples = self._count(batch, asked) if asked > 0 else 0
+        self._whole = self._whole and whole
+        self._handed += 1
+        ready, wanted = self._rounds.wanted(self._loader.next_batches[self._exchange.rank],
+                                            self._period)
+        self._exchange.begin(self._samples, ready, wanted)
+        if self._loader.switching:
+            self._drop_window()
+        self._rate.factor = _core.learning_rate_factor(
+            self._rule, sum(self.batch_sizes) * self._period, self._base_batch * self._period,
+            self._rounds.noise)
+
+    def _drop_window(self):
+        """A window's numbers belong to one set of batches."""
+        self._rows.clear()
+        self._skipped = 0
+
+    def _end_iteration(self):
+        if not self._exchange.finished:
+            return
+        iteration, sums, handed, whole = (self._exchange.take(), self._sums, self._handed,
+                                          self._whole)
+        self._sums, self._handed, self._whole = Sums(), 0, True
+        if handed == 0:  # a backward pass without a batch of ours
+            return
+        self._iterations += 1
+        # A period counts when it comes twice: what an epoch leaves over makes one shorter or longer.
+        if handed == self._last_handed != self._period:
+            self._period = handed
+            self._drop_window()
+        self._last_handed = handed
+        self._switch(self._exchange.tails[-1])
+        if self._loader.switching:
+            self._drop_window()
+        elif whole and handed == self._period:
+            self._rows.add(iteration, sums, self._rate.rate())
+            if len(self._rows) + self._skipped >= self._window_iterations:
+                self._end_window()
+
+    def _switch(self, tail):
+        self._old_tails.append(tail)
+        lag = 0 if self._exchange.device.type == "cpu" else _DEVICE_LAG
+        if len(self._old_tails) <= lag:
+            return
+        batches = self._old_tails.popleft().next_batches()
+        if batches is not None and batches != self._loader.next_batches and not self._loader.switching:
+            self._loader.switch(batches, self._period)
+
+    def _end_window(self):
+        scale = 1.0 if self._scaler is None else self._scaler.get_scale()
+        table = self._rows.table(scale)
+        self._drop_window()
+        self._rounds.close(table, self.batch_size, self._start_batches[self._exchange.rank],
+                           self._period, self._settings(), self.progress)
+
+    def _settings(self):
+        return make_settings(self._rule, self._schedule, self._adaptive, self._base_rate,
+                             self._base_batch * self._period, self._target)
+
+    def _see_output(self, model, inputs, output):
+        """A model that returns its loss says it; other losses come by report()."""
+        if not model.training or not torch.is_grad_enabled():
+            return
+        loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", output)
+        if isinstance(loss, torch.Tensor) and loss.dim() == 0:
+            self.report(loss=loss)
+
+
+def _make_monitor(best, model):
+    if _check.text("monitor", best) == "none":
+        return None
+    device = next(model.parameters()).device
+    return _core.Monitor(best, device.index if device.type == "cuda" else -1)
+
+
+def _make_recorder(run, job, target):
+    if isinstance(run, (str, os.PathLike)):
+        return Recorder(run, name=job or "python", target=target)
+    return _check.of_type("run", run, (Recorder, type(None)), "a folder or a Recorder")

@@ -1,0 +1,90 @@
+"""Windows of all ranks become rounds, and rounds become the batch this rank wants next."""
+import math
+
+import numpy
+import torch
+
+from dynamix import _core
+from dynamix.torch._window import COLUMNS, add_noise, fill_reports
+
+
+class Rounds:
+    """Bounds are of a batch; rounds speak of iterations, which are `period` batches long."""
+
+    def __init__(self, exchange, advice, bounds, monitor, limit_by_memory):
+        self._exchange, self._advice, self._bounds = exchange, advice, bounds
+        self._monitor = monitor
+        self._limit_by_memory = limit_by_memory and exchange.device.type == "cuda"
+        self._noise_scale = _core.NoiseScale()
+        self.noise = math.nan  # rank 0's value, the same on all ranks
+        self.windows = 0
+        self._advised = None   # every rank's batch of an iteration, as rank 0 said last
+        self._period = 1       # that this advice was for
+
+    def wanted(self, coming, period):
+        """(ready to switch, this rank's next batch); `coming` is the one that is agreed on."""
+        ready, advised = self._advice.poll()
+        if advised is None or period != self._period:
+            return ready, coming
+        legal = _core.clamp_batch(advised, coming * period, self._iteration_bounds(period))
+        return ready, legal // period
+
+    def close(self, table, batch, start_batch, period, settings, progress):
+        """The round of the window that ended, and what is decided on it. Every rank calls it."""
+        if self._limit_by_memory:
+            self._lower_bound(batch)
+        entry = _core.RoundEntry(self._iteration_bounds(period), start_batch * period,
+                                 batch * period, self.windows)
+        if self._monitor is not None:
+            self._monitor.measure(entry)
+        packed = _core.pack_entry(entry)
+        gathered = self._exchange.gather(numpy.concatenate([packed, table.ravel()]))
+        tables = gathered[:, len(packed):].reshape(len(gathered), -1, COLUMNS)
+        entries = [_core.unpack_entry(line[:len(packed)]) for line in gathered]
+        add_noise(self._noise_scale, tables)
+        fill_reports(entries, tables, self._noise_scale.value, progress)
+        self._period = period
+        self._decide(entries, settings)
+        self.windows += 1
+
+    def _decide(self, entries, settings):
+        """Rank 0's word on the noise scale and, when the policy is there, on the batches: what all
+        ranks compute with must be the same to the last bit."""
+        word = numpy.full(1 + len(entries), math.nan)
+        rank = self._exchange.rank
+        if rank == 0:
+            word[0] = self._noise_scale.value
+            sizes = self._advice.decide(self.windows, settings, entries)
+            if sizes is not None:
+                word[1:] = sizes
+        self.noise, *sizes = self._exchange.broadcast(word)
+        self._advised = None if math.isnan(sizes[0]) else [int(batch) for batch in sizes]
+        self._advice.submit(self.windows, settings, entries[rank],
+                            None if self._advised is None else self._advised[rank])
+
+    def state(self):
+        return {"noise_scale": self._noise_scale.state(), "noise": self.noise,
+                "windows": self.windows, "advised": self._advised, "advised_period": self._period,
+                "history": self._advice.history()}
+
+    def restore(self, state, settings, same_ranks):
+        """With another number of ranks the policy starts to observe anew."""
+        self._noise_scale.restore(state["noise_scale"])
+        self.noise, self.windows = state["noise"], state["windows"]
+        if same_ranks:
+            self._advised, self._period = state["advised"], state["advised_period"]
+            self._advice.restore(state["history"], settings, self._exchange.rank,
+                                 self._exchange.size, self._advised)
+
+    def _iteration_bounds(self, period):
+        bounds = self._bounds
+        return _core.BatchBounds(bounds.min * period, bounds.max * period,
+                                 bounds.granularity * period)
+
+    def _lower_bound(self, batch):
+        """Nothing here can repeat a pass that ran out of a device's memory: stay where it fits,
+        counting everything as if it grew with the batch."""
+        free, _ = torch.cuda.mem_get_info(self._exchange.device)
+        used = torch.cuda.max_memory_reserved(self._exchange.device)
+        fits = int(0.9 * batch * (free + used) / max(1, used))
+        self._bounds.max = max(self._bounds.min, batch, min(self._bounds.max, fits))
