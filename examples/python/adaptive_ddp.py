@@ -1,0 +1,32 @@
+#!/usr/bin/python3
+"""plain_ddp.py with batch sizes that adapt. diff plain_ddp.py adaptive_ddp.py shows the lines."""
+import os
+import sys
+
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+import dynamix.torch
+from data import fashion_mnist
+
+
+def main(epochs, samples=None):
+    torch.distributed.init_process_group("gloo")
+    torch.manual_seed(1)
+    dataset = fashion_mnist("train", samples)
+    model = DistributedDataParallel(nn.Sequential(
+        nn.Flatten(), nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    job = dynamix.torch.adapt(model, optimizer, dataset, batch_size=64)
+    for epoch in range(epochs):
+        for images, labels in job.batches(epoch):
+            loss = nn.functional.cross_entropy(model(images), labels)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        if os.environ["RANK"] == "0":
+            print(f"epoch {epoch}: loss {loss.item():.3f}")
+
+
+main(*map(int, sys.argv[1:] or ["3"]))

@@ -1,0 +1,76 @@
+"""Unequal batches give the update of one process on the union of the samples."""
+import contextlib
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+import dynamix
+import dynamix.torch
+from ranks import Wanders, network, run_ranks, samples, weights
+
+OPTIMIZERS = {
+    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9, weight_decay=1e-3),
+    "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=0.01),
+}
+
+
+def adapted(rank, size, kind, accumulate, clip, steps):
+    """Trains on ranks with sizes that change all the time. Returns the weights and every batch's
+    sizes."""
+    model = DistributedDataParallel(network())
+    optimizer = OPTIMIZERS[kind](model.parameters())
+    job = dynamix.torch.adapt(model, optimizer, samples(), batch_size=8, policy=Wanders(), window=2,
+                              rule="none", guard=False, monitor="none",
+                              loader={"drop_last": accumulate > 1})
+    sizes, batch = [], 0
+    for epoch in range(100):
+        for inputs, targets in job.batches(epoch):
+            batch += 1
+            sizes.append(job.batch_sizes if job.samples_seen % 240 else "last of an epoch")
+            last = batch % accumulate == 0
+            with contextlib.nullcontext() if last else model.no_sync():
+                loss = nn.functional.cross_entropy(model(inputs), targets) / accumulate
+                loss.backward()
+            if last:
+                if clip:
+                    nn.utils.clip_grad_norm_(model.parameters(), clip)
+                optimizer.step()
+                optimizer.zero_grad()
+            if batch == steps * accumulate:
+                return weights(model), sizes, job.samples_seen
+    raise AssertionError("never here")
+
+
+def alone(kind, accumulate, clip, sizes):
+    """One process on the same global batches, in the order the job reads them."""
+    model = network()
+    optimizer = OPTIMIZERS[kind](model.parameters())
+    data = samples()
+    sampler = dynamix.Sampler(len(data), 0)
+    for batch, each in enumerate(sizes, 1):
+        left = len(data) - sampler.cursor % len(data)
+        count = left if each == "last of an epoch" else sum(each)
+        if accumulate > 1 and count > left:  # drop_last
+            sampler = dynamix.Sampler(len(data), 0, sampler.cursor + left)
+        inputs, targets = data[sampler.part([count], 0)]
+        sampler.advance([count])
+        (nn.functional.cross_entropy(model(inputs), targets) / accumulate).backward()
+        if batch % accumulate == 0:
+            if clip:
+                nn.utils.clip_grad_norm_(model.parameters(), clip)
+            optimizer.step()
+            optimizer.zero_grad()
+    return weights(model)
+
+
+@pytest.mark.parametrize("kind,accumulate,clip", [("sgd", 1, None), ("adamw", 1, None),
+                                                  ("sgd", 1, 0.05), ("sgd", 3, None)])
+def test_unequal_ranks_equal_one_process_on_the_union(kind, accumulate, clip):
+    found = run_ranks(3, adapted, kind, accumulate, clip, 24)
+    assert all(torch.equal(found[0][0], other[0]) for other in found), "ranks drifted apart"
+    sizes = found[0][1]
+    assert len({size for size in sizes if size != "last of an epoch"}) > 3, "the sizes never changed"
+    expected = alone(kind, accumulate, clip, sizes)
+    torch.testing.assert_close(found[0][0], expected, rtol=2e-5, atol=2e-5)

@@ -1,0 +1,208 @@
+"""Samples, speed, resuming, failures: what a job must keep whatever the sizes do."""
+import time
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+import dynamix
+import dynamix.torch
+from ranks import Wanders, network, run_ranks, samples, weights
+
+
+class Numbered(torch.utils.data.Dataset):
+    """Samples that say which they are; sample `broken` cannot be read."""
+
+    def __init__(self, count, broken=None):
+        self.count, self.broken = count, broken
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        if index == self.broken:
+            raise OSError(f"sample {index} is unreadable")
+        return torch.full((6,), float(index)), index
+
+
+def start(data, batch_size=8, model=None, rate=0.05, **options):
+    model = DistributedDataParallel(model or network(), **options.pop("ddp", {}))
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    options = {"monitor": "none", "guard": False, **options}
+    return model, optimizer, dynamix.torch.adapt(model, optimizer, data, batch_size, **options)
+
+
+def step(model, optimizer, inputs, targets):
+    loss = nn.functional.cross_entropy(model(inputs), targets % 3)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+def read_epochs(rank, size, count, loader, epochs):
+    model, optimizer, job = start(Numbered(count), 6, policy=Wanders(2, 14), min_batch=2, window=2,
+                                  loader=loader)
+    read, sizes = [], set()
+    for epoch in range(epochs):
+        read.append([])
+        for inputs, numbers in job.batches(epoch):
+            read[-1] += numbers.tolist()
+            sizes.add(job.batch_sizes)
+            assert len(numbers) < job.batch_size + 2 * size
+            step(model, optimizer, inputs * 0, numbers)
+    return read, len(sizes)
+
+
+@pytest.mark.parametrize("count,loader", [(403, {}), (101, {}), (307, {"num_workers": 2})])
+def test_every_sample_once_per_epoch_while_sizes_change(count, loader):
+    found = run_ranks(3, read_epochs, count, loader, 3)
+    for epoch in range(3):
+        assert sorted(sum((read[epoch] for read, _ in found), [])) == list(range(count))
+    assert found[0][1] > 2, "the sizes never changed"
+
+
+def read_with_spawned_workers(rank, size):
+    return read_epochs(rank, size, 60, {"num_workers": 1, "multiprocessing_context": "spawn",
+                                        "persistent_workers": True}, 2)
+
+
+def test_ranks_and_loader_workers_may_be_spawned():
+    found = run_ranks(2, read_with_spawned_workers, start="spawn")
+    for epoch in range(2):
+        assert sorted(sum((read[epoch] for read, _ in found), [])) == list(range(60))
+
+
+def read_a_broken_sample(rank, size, loader):
+    model, optimizer, job = start(Numbered(64, broken=13), loader=loader)
+    with pytest.raises(OSError, match="sample 13 is unreadable"):
+        for inputs, numbers in job.batches(0):
+            step(model, optimizer, inputs, numbers)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_what_a_data_set_throws_reaches_the_loop(workers):
+    run_ranks(1, read_a_broken_sample, {"num_workers": workers})
+
+
+def train_with_a_slow_rank(rank, size):
+    """Rank 1 needs 6 ms per sample, rank 0 an eighth of that: more than a busy machine adds."""
+    model, optimizer, job = start(samples(2400), 16, policy="balanced", window=3)
+    seconds = []
+    for inputs, targets in job.batches(0):
+        began = time.perf_counter()
+        time.sleep(len(targets) * (0.006 if rank else 0.00075))
+        job.report(loss=step(model, optimizer, inputs, targets))
+        seconds.append(time.perf_counter() - began)
+        if len(seconds) == 24:
+            break
+    return job.batch_sizes, sum(seconds[:3]), sum(seconds[-3:])
+
+
+def test_a_slow_rank_gets_less_and_iterations_get_faster():
+    (sizes, early, late), _ = run_ranks(2, train_with_a_slow_rank)
+    assert sizes[1] * 2 < sizes[0], sizes
+    assert late < 0.75 * early
+
+
+def train_a_part(rank, size, state, epochs, stop):
+    model, optimizer, job = start(Numbered(331), 10, policy="static", window=3)
+    if state:
+        job.load_state_dict(state["job"])
+        model.load_state_dict(state["model"])
+    read = []
+    for epoch in range(job.epoch, epochs):
+        for inputs, numbers in job.batches(epoch):
+            read += numbers.tolist()
+            step(model, optimizer, inputs * 0, numbers)
+            if stop and job.samples_seen >= stop:
+                return read, {"job": job.state_dict(), "model": model.state_dict()}, job.batch_sizes
+    return read, None, job.batch_sizes
+
+
+def test_a_job_of_four_ranks_goes_on_with_three():
+    first = run_ranks(4, train_a_part, None, 2, 120)
+    then = run_ranks(3, train_a_part, first[0][1], 2, None)
+    assert sum(then[0][2]) == pytest.approx(40, abs=2), "the global batch stays"
+    read = sum((part[0] for part in first + then), [])
+    assert sorted(read) == sorted(list(range(331)) * 2)
+
+
+class Climbs:
+    """Two samples more in every round."""
+
+    def decide(self, round, states):
+        return [6 + 2 * (round.index + 1) + rank for rank in range(len(round.entries))]
+
+
+def train_and_resume(rank, size, cut):
+    """14 iterations, `cut` of them in a first process's life."""
+    def run(state, until):
+        model, optimizer, job = start(samples(400), 6, policy=Climbs(), window=3, rule="linear",
+                                      rate=0.01)
+        if state:
+            job.load_state_dict(state[0])
+            model.load_state_dict(state[1])
+            optimizer.load_state_dict(state[2])
+        sizes = []
+        for inputs, targets in job.batches(job.epoch):
+            sizes.append(job.batch_sizes)
+            job.report(loss=step(model, optimizer, inputs, targets))
+            if job.state_dict()["iterations"] == until:
+                break
+        return (job.state_dict(), model.state_dict(), optimizer.state_dict()), sizes, weights(model)
+
+    state, first, end = run(None, cut)
+    if cut == 14:
+        return first, end
+    _, then, end = run(state, 14)
+    return first + then, end
+
+
+@pytest.mark.parametrize("cut", [4, 6])
+def test_a_resumed_job_goes_on_as_if_never_stopped(cut):
+    whole = run_ranks(2, train_and_resume, 14)[0]
+    parts = run_ranks(2, train_and_resume, cut)[0]
+    assert whole[0] == parts[0]
+    assert len(set(whole[0])) > 2, "the sizes never changed"
+    assert torch.equal(whole[1], parts[1])
+
+
+class Looks:
+    """Keeps what the workers measured."""
+
+    def __init__(self):
+        self.seen = []
+
+    def decide(self, round, states):
+        self.seen.append({field: round.numbers(field).tolist() for field in (
+            "network.tier", "network.bytes_sent", "host.cpu_use", "host.memory_used_bytes",
+            "iteration_ms", "compute_ms", "wait_ms", "communication_ms", "training.loss",
+            "training.accuracy", "training.learning_rate", "training.progress", "iterations")})
+        return round.batches
+
+
+def train_and_look(rank, size):
+    policy = Looks()
+    model, optimizer, job = start(samples(960), 16, policy=policy, window=5, monitor="ebpf", epochs=2)
+    for inputs, targets in job.batches(0):
+        job.report(loss=step(model, optimizer, inputs, targets), accuracy=0.25)
+    return policy.seen
+
+
+def test_reports_hold_what_network_host_and_training_did():
+    """The monitor comes along; which network source it takes depends on the privileges."""
+    seen, nothing = run_ranks(2, train_and_look)
+    assert nothing == [], "rank 0 decides"
+    last = seen[-1]
+    assert min(last["network.tier"]) > 0 and min(last["network.bytes_sent"]) > 1000
+    assert all(0 <= use <= 1 for use in last["host.cpu_use"])
+    assert min(last["host.memory_used_bytes"]) > 1e6
+    for whole, *parts in zip(*(last[name] for name in ("iteration_ms", "compute_ms", "wait_ms",
+                                                       "communication_ms"))):
+        assert whole > 0 and min(parts) >= 0 and sum(parts) == pytest.approx(whole)
+    assert min(last["wait_ms"]) == pytest.approx(0, abs=0.5 * max(last["iteration_ms"]))
+    assert last["training.accuracy"] == [0.25, 0.25] and 0 < last["training.loss"][0] < 3
+    assert last["training.learning_rate"] == [0.05, 0.05] and last["iterations"] == [5, 5]
+    assert last["training.progress"][0] == pytest.approx(0.5, abs=0.05)

@@ -1,0 +1,198 @@
+"""What users' loops do besides: schedulers, scaling, unused parameters, dtypes, losses."""
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+import dynamix.torch
+from ranks import network, run_ranks, samples, weights
+from test_job import start, step
+
+
+class Grows:
+    """Twice the batches of the start."""
+
+    def decide(self, round, states):
+        return [2 * entry.start_batch for entry in round.entries]
+
+
+def follow_rates(rank, size, rule):
+    """Rates during the steps and between them, with two groups and a scheduler."""
+    model = DistributedDataParallel(network())
+    first, last = list(model.parameters())[:2], list(model.parameters())[2:]
+    optimizer = torch.optim.SGD([{"params": first, "lr": 0.4}, {"params": last, "lr": 0.1}], lr=1)
+    scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    job = dynamix.torch.adapt(model, optimizer, samples(), 4, policy=Grows(), rule=rule, window=2,
+                              guard=False, monitor="none", max_batch=64)
+    later = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1.0)
+    during = []
+    inner = type(optimizer).step
+    seen = []
+    for inputs, targets in job.batches(0):
+        before = [p.detach().clone() for p in model.parameters()]
+        nn.functional.cross_entropy(model(inputs), targets).backward()
+        optimizer.step()
+        moved = [((b - p.detach()) / p.grad).nanmedian().item() for b, p in zip(before, model.parameters())]
+        during.append((job.batch_sizes, round(moved[0], 4), round(moved[2], 4)))
+        seen.append([group["lr"] for group in optimizer.param_groups])
+        optimizer.zero_grad()
+        if len(during) == 8:
+            break
+    scheduler.step()
+    assert [group["lr"] for group in optimizer.param_groups] == [0.2, 0.05]
+    assert all(rates == [0.4, 0.1] for rates in seen), "the user sees his own rates"
+    return during
+
+
+@pytest.mark.parametrize("rule,factor", [("linear", 2.0), ("sqrt", math.sqrt(2)), ("none", 1.0)])
+def test_the_rule_scales_every_group_during_a_step_only(rule, factor):
+    during = run_ranks(2, follow_rates, rule)[0]
+    assert during[0] == ((4, 4), 0.4, 0.1)
+    assert during[-1][0] == (8, 8)
+    assert during[-1][1:] == (pytest.approx(0.4 * factor, rel=1e-3),
+                              pytest.approx(0.1 * factor, rel=1e-3))
+
+
+class Scale:
+    """GradScaler's part that a CPU can run."""
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def get_scale(self):
+        return self.scale
+
+
+def measure_noise(rank, size, scale):
+    model, optimizer, job = start(samples(960), 16, rate=0.0, policy="static", window=5,
+                                  scaler=Scale(scale))
+    for epoch in range(2):
+        for inputs, targets in job.batches(epoch):
+            loss = nn.functional.cross_entropy(model(inputs), targets)
+            (loss * scale).backward()
+            for parameter in model.parameters():
+                parameter.grad /= scale
+            optimizer.step()
+            optimizer.zero_grad()
+    return job.noise_scale
+
+
+def true_noise():
+    """tr(S) / |G|^2 from every sample's gradient."""
+    model, data = network(), samples(960)
+    gradients = []
+    for index in range(len(data)):
+        model.zero_grad()
+        inputs, target = data[index]
+        nn.functional.cross_entropy(model(inputs[None]), target[None]).backward()
+        gradients.append(torch.cat([p.grad.reshape(-1) for p in model.parameters()]))
+    gradients = torch.stack(gradients)
+    return (gradients.var(0).sum() / gradients.mean(0).square().sum()).item()
+
+
+def test_the_noise_scale_is_that_of_the_samples_whatever_the_loss_is_scaled_by():
+    plain = run_ranks(2, measure_noise, 1.0)
+    assert plain[0] == plain[1]
+    assert plain[0] == pytest.approx(true_noise(), rel=0.4)
+    assert run_ranks(2, measure_noise, 1024.0)[0] == pytest.approx(plain[0], rel=1e-3)
+
+
+class Branches(nn.Module):
+    """Uses one of two layers, of two dtypes; returns its loss as Hugging Face's models do."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(2)
+        self.one, self.other = nn.Linear(6, 3), nn.Linear(6, 3)
+        self.wide = nn.Linear(3, 3).double()
+
+    def forward(self, inputs, targets, which):
+        scores = (self.one if which else self.other)(inputs)
+        return {"loss": nn.functional.cross_entropy(self.wide(scores.double()), targets)}
+
+
+def train_branches(rank, size):
+    model = DistributedDataParallel(Branches(), find_unused_parameters=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    job = dynamix.torch.adapt(model, optimizer, samples(480), 8, policy=Grows(), window=3,
+                              guard=False, monitor="none")
+    losses = []
+    for number, (inputs, targets) in enumerate(job.batches(0)):
+        losses.append(model(inputs, targets, number % 2)["loss"])
+        losses[-1].backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    assert job.batch_sizes == (16, 16)
+    return weights(model.double()), [loss.item() for loss in losses]
+
+
+def test_unused_parameters_two_dtypes_and_a_model_that_returns_its_loss():
+    found = run_ranks(2, train_branches)
+    assert torch.equal(found[0][0], found[1][0])
+    assert sum(found[0][1][-4:]) < sum(found[0][1][:4])
+
+
+class Fails:
+    def decide(self, round, states):
+        raise KeyError("oh no")
+
+
+def train_with_a_failing_policy(rank, size):
+    model, optimizer, job = start(samples(), 8, policy=Fails(), window=2)
+    for inputs, targets in job.batches(0):
+        step(model, optimizer, inputs, targets)
+    return job.samples_seen, job.batch_sizes
+
+
+def test_a_policy_that_fails_costs_its_advice_and_nothing_else():
+    assert run_ranks(2, train_with_a_failing_policy)[0] == (240, (8, 8))
+
+
+def drop_samples(items):
+    """A collate function that leaves out every sample whose first number is negative."""
+    kept = [item for item in items if item[0][0] >= 0] or items[:1]
+    return {"inputs": torch.stack([item[0] for item in kept]),
+            "targets": torch.stack([item[1] for item in kept])}
+
+
+def weigh_by_what_is_there(rank, size):
+    model, optimizer, job = start(samples(64), 25, policy="static", rate=0.0,
+                                  loader={"collate_fn": drop_samples})
+    for batch in job.batches(0):
+        loss = nn.functional.cross_entropy(model(batch["inputs"]), batch["targets"])
+        loss.backward()
+        return batch, [p.grad.clone() for p in model.parameters()]
+
+
+def test_weights_are_the_samples_that_the_collate_function_left():
+    found = run_ranks(2, weigh_by_what_is_there)
+    inputs = torch.cat([batch["inputs"] for batch, _ in found])
+    targets = torch.cat([batch["targets"] for batch, _ in found])
+    assert len(found[0][0]["targets"]) != len(found[1][0]["targets"])
+    model = network()
+    nn.functional.cross_entropy(model(inputs), targets).backward()
+    for own, expected in zip(found[0][1], model.parameters()):
+        torch.testing.assert_close(own, expected.grad)
+
+
+class Normalized(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.last = nn.BatchNorm1d(6), nn.Linear(6, 3)
+
+    def forward(self, inputs):
+        return self.last(self.norm(inputs))
+
+
+def average_statistics(rank, size):
+    model, optimizer, job = start(samples(), 8, model=Normalized(), policy="static",
+                                  ddp={"broadcast_buffers": False})
+    model.module.norm.running_mean.fill_(rank + 1.0)
+    job.average_buffers()
+    return model.module.norm.running_mean[0].item()
+
+
+def test_statistics_of_batch_norm_are_averaged_by_batch():
+    assert run_ranks(2, average_statistics) == [1.5, 1.5]
