@@ -3,6 +3,7 @@
 #include <cstring>
 #include <exception>
 #include <string>
+#include <utility>
 
 #include "dynamix/core/input_error.h"
 #include "dynamix/monitor/monitor.h"
@@ -59,7 +60,9 @@ dynamix::AdvisedWorkerOptions Translate(const dynamix_options& from) {
   to.window_iterations = from.window_iterations;
   dynamix::RequireInRange("monitor", from.monitor, 0, 1);
   dynamix::RequireInRange("device", from.device, -1, 4095);
-  if (from.monitor == 1) to.measure = dynamix::MakeMeasure({.device = from.device});
+  dynamix::MonitorOptions monitor;
+  monitor.device = from.device;
+  if (from.monitor == 1) to.measure = dynamix::MakeMeasure(std::move(monitor));
   return to;
 }
 
