@@ -2,7 +2,7 @@
 """LeNet on Fashion-MNIST to a target accuracy, on the emulated cluster of scripts/demo; with --adapt the
 same with adaptive batch sizes. scripts/demo-python compares the two.
 
-    dynamix launch --cluster live/demo --workload judge/lenet_fashion -- \\
+    dynamix launch --cluster live/demo --workload demo/lenet_fashion -- \\
         /usr/bin/python3 examples/python/emulated_cluster.py --adapt
 """
 import argparse
