@@ -191,6 +191,24 @@ def train_and_look(rank, size):
     return policy.seen
 
 
+def train_with_pauses(rank, size):
+    policy = Looks()
+    model, optimizer, job = start(samples(960), 16, policy=policy, window=5)
+    for number, (inputs, targets) in enumerate(job.batches(0)):
+        step(model, optimizer, inputs, targets)
+        if number % 5 == 4:  # between the last iteration of a window and the first of the next
+            with job.paused():
+                time.sleep(1.0)
+    return policy.seen
+
+
+def test_a_pause_belongs_to_no_iteration():
+    seen = run_ranks(2, train_with_pauses)[0]
+    assert len(seen) == 6
+    for window in seen:
+        assert all(0 <= milliseconds < 150 for milliseconds in window["compute_ms"]), window
+
+
 def test_reports_hold_what_network_host_and_training_did():
     """The monitor comes along; which network source it takes depends on the privileges."""
     seen, nothing = run_ranks(2, train_and_look)

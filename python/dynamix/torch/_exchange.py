@@ -122,6 +122,7 @@ class Exchange:
         self._local, self._averaged = [], []  # squared norms per bucket, before and after
         self._begin = self._ready = self._done = None
         self._pauses = []  # of the iteration under way: (begin, end)
+        self._later = []   # of the next one: after the exchange that ends this one
         self._stall = None
 
     def attach(self, model):
@@ -160,14 +161,15 @@ class Exchange:
         """What happens inside belongs to no iteration."""
         begin = self.clock.stamp()
         yield
-        self._pauses.append((begin, self.clock.stamp()))
+        (self._later if self.finished else self._pauses).append((begin, self.clock.stamp()))
 
     def take(self):
         """The iteration that was exchanged last."""
         self.finished = False
         iteration = Iteration(self._samples, sum(self._local), sum(self._averaged), self._begin,
                               self._ready, self._done, self._pauses, self._stall)
-        self._begin, self._pauses, self._stall = self._done, [], None
+        self._begin, self._stall = self._done, None
+        self._pauses, self._later = self._later, []
         return iteration
 
     def send(self, bucket):
