@@ -194,7 +194,8 @@ TEST_F(JudgeTest, TellsWhoIsFasterAndWhereItIsWorst) {
   EXPECT_TRUE(object["policies"][0]["checksum"].is_null());
   EXPECT_TRUE(object["summary"]["mine"]["vs_balanced"].contains("interval"));
   int jobs = 0;
-  for (const BreakdownRow& row : BreakDown(judgement).front().rows) jobs += row.jobs;
+  const std::vector<Breakdown> breakdowns = BreakDown(judgement);
+  for (const BreakdownRow& row : breakdowns.front().rows) jobs += row.jobs;
   EXPECT_EQ(jobs, 3);
   EXPECT_THAT(JobsText(judgement.jobs), HasSubstr("judge-01"));
 }
