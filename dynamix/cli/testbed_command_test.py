@@ -160,6 +160,7 @@ def main():
             return
         check_run(program, work)
         check_interrupt(program, work)
+        os.environ["TMPDIR"] = str(work)  # a launcher that is killed leaves its folder there
         check_kill(program, work)
         check_launch(program, work)
 
