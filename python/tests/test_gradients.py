@@ -1,5 +1,6 @@
 """Unequal batches give the update of one process on the union of the samples."""
 import contextlib
+import weakref
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import dynamix
 import dynamix.torch
+from dynamix.torch._exchange import Exchange, _settle
 from ranks import Wanders, network, run_ranks, samples, weights
 
 OPTIMIZERS = {
@@ -74,3 +76,28 @@ def test_unequal_ranks_equal_one_process_on_the_union(kind, accumulate, clip):
     assert len({size for size in sizes if size != "last of an epoch"}) > 3, "the sizes never changed"
     expected = alone(kind, accumulate, clip, sizes)
     torch.testing.assert_close(found[0][0], expected, rtol=2e-5, atol=2e-5)
+
+
+def _exits(rank, size):
+    model = DistributedDataParallel(network())
+    exchange = Exchange(model)
+    exchange.attach(model)
+    model(torch.ones(2, 6)).sum().backward()
+    arrivals = [arrived for arrived, _ in exchange._under_way]
+    _settle(exchange._under_way)
+    return len(arrivals), [arrived() for arrived in arrivals]
+
+
+def test_an_interpreter_ends_only_when_no_thread_of_the_group_needs_it_any_more():
+    """Such a thread would abort the process."""
+    for buckets, left in run_ranks(2, _exits):
+        assert buckets > 0
+        assert left == [None] * buckets
+
+
+def test_an_exchange_that_never_ends_does_not_hold_up_the_end():
+    def arrived():
+        pass
+
+    _settle([(weakref.ref(arrived), None)], patience_s=0.01)
+    assert arrived is not None

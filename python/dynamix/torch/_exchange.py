@@ -12,9 +12,12 @@ before the first bucket is ready. Weights never come from advice.
 Everything happens on the model's device and nothing here waits for it: squared norms and times are
 kept as tensors and events, and read once per window.
 """
+import atexit
 import contextlib
+import functools
 import time
 import typing
+import weakref
 
 import numpy
 import torch
@@ -124,10 +127,12 @@ class Exchange:
         self._pauses = []  # of the iteration under way: (begin, end)
         self._later = []   # of the next one: after the exchange that ends this one
         self._stall = None
+        self._under_way = []  # (weak reference to what a bucket's arrival calls, its future)
 
     def attach(self, model):
         """From here on; a model takes one hook in its life."""
         model.register_comm_hook(self, _hook)
+        atexit.register(_settle, self._under_way)
 
     def gather(self, own):
         """One row of numbers per rank."""
@@ -149,6 +154,7 @@ class Exchange:
             self._exchanged = False
             self._samples, self.tails, self._weight = 0, [], None
             self._local, self._averaged = [], []
+            self._under_way[:] = [(arrived, future) for arrived, future in self._under_way if arrived() is not None]
         self._samples += samples
         self.tails.append(Tail(samples, ready, batch, self.rank, self.size, self.device, self.group))
 
@@ -188,7 +194,10 @@ class Exchange:
             self._exchanged = self.finished = True
             self._ready = self.clock.stamp()
         work = dist.all_reduce(buffer, group=self.group, async_op=True)
-        return work.get_future().then(self._arrived)
+        arrived = functools.partial(self._arrived)
+        future = work.get_future().then(arrived)
+        self._under_way.append((weakref.ref(arrived), future))
+        return future
 
     def _agree(self):
         if not self.tails:  # no batch of ours: as DDP does without a hook
@@ -210,6 +219,14 @@ def _first_rank(group):
     if group is None or group is dist.group.WORLD:
         return 0
     return dist.get_global_rank(group, 0)
+
+
+def _settle(under_way, patience_s=5.0):
+    """Before the interpreter ends: the group's threads call `_arrived` and let go of it after the
+    optimizer could go on, and one that asks for the interpreter once it is ending aborts the process."""
+    deadline = time.monotonic() + patience_s
+    while any(arrived() is not None for arrived, _ in under_way) and time.monotonic() < deadline:
+        time.sleep(0.001)
 
 
 def _hook(exchange, bucket):
