@@ -80,6 +80,7 @@ RankPlace ReadRankPlace(const Variables& variables) {
     ReadSlurm(variables, place);
   }
   if (const char* address = variables("MASTER_ADDR")) place.address = address;
+  if (const char* store = variables("DYNAMIX_STORE")) place.store = store;
   if (const char* backend = variables("DYNAMIX_BACKEND")) place.backend = backend;
   if (place.backend != "gloo" && place.backend != "nccl")
     throw InputError::OutOfRange("DYNAMIX_BACKEND", place.backend, "gloo or nccl");

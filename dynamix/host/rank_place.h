@@ -6,7 +6,8 @@
 //   Open MPI                   OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK; MASTER_ADDR when the ranks
 //                              are on several machines
 //
-// DYNAMIX_BACKEND names the collectives. MASTER_ADDR and MASTER_PORT win wherever they are set.
+// DYNAMIX_BACKEND names the collectives; DYNAMIX_STORE a file by which ranks of one machine find each
+// other instead of at MASTER_ADDR. MASTER_ADDR and MASTER_PORT win wherever they are set.
 // Pure: the environment is passed in. Throws InputError naming the variable, its value and what is
 // allowed.
 #pragma once
@@ -25,6 +26,7 @@ struct RankPlace {
   std::string address = "127.0.0.1";  // where rank 0 listens
   int port = 29500;                   // there
   std::string backend = "gloo";       // of the collectives: gloo or nccl
+  std::string store;                  // path of the file instead of the address; may be empty
 };
 
 // Returns the variable's value, or null when it is not set; std::getenv fits.

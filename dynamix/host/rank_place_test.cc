@@ -38,6 +38,11 @@ TEST(RankPlaceTest, ReadsTorchrun) {
   EXPECT_EQ(place.port, 1234);
 }
 
+TEST(RankPlaceTest, ReadsTheFileOfTheLauncher) {
+  EXPECT_EQ(ReadRankPlace(Set({})).store, "");
+  EXPECT_EQ(ReadRankPlace(Set({{"DYNAMIX_STORE", "/tmp/a/store"}})).store, "/tmp/a/store");
+}
+
 TEST(RankPlaceTest, ReadsTheBackendAndRefusesAnUnknownOne) {
   EXPECT_EQ(ReadRankPlace(Set({})).backend, "gloo");
   EXPECT_EQ(ReadRankPlace(Set({{"DYNAMIX_BACKEND", "nccl"}})).backend, "nccl");

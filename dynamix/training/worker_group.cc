@@ -6,12 +6,14 @@
 #include <chrono>
 #include <functional>
 #include <thread>
+#include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
 
 #include "dynamix/core/input_error.h"
+#include "dynamix/host/socket_guard.h"
 
 namespace dynamix {
 namespace {
@@ -22,6 +24,45 @@ std::chrono::milliseconds Milliseconds(double seconds) {
 
 bool IsLoopback(const std::string& address) {
   return address == "localhost" || address.starts_with("127.") || address == "::1";
+}
+
+// The store's port is for the job's interface only. Where that cannot be told, or the system refuses,
+// the port stays as c10d opened it (docs/security.md): a name that means loopback here may mean a
+// real address on the other machines.
+void GuardPort(const RankPlace& place, const WorkerGroupOptions& options) {
+  std::vector<std::string> interfaces = InterfacesOf(place.address);
+  const bool only_loopback = interfaces == InterfacesOf("127.0.0.1");
+  if (interfaces.empty() || (only_loopback && !IsLoopback(place.address))) return;
+  if (!options.interface.empty()) interfaces.push_back(options.interface);
+  (void)AcceptOnlyFrom(place.port, interfaces);
+}
+
+c10::intrusive_ptr<c10d::Store> OpenStore(const RankPlace& place,
+                                          const WorkerGroupOptions& options) {
+  if (!place.store.empty()) {
+    auto store = c10::make_intrusive<c10d::FileStore>(place.store, place.size);
+    store->setTimeout(Milliseconds(options.timeout_s));
+    return store;
+  }
+  c10d::TCPStoreOptions store;
+  store.port = static_cast<std::uint16_t>(place.port);
+  store.isServer = place.rank == 0;
+  store.numWorkers = place.size;
+  store.timeout = Milliseconds(options.timeout_s);
+  store.waitWorkers = false;  // the port is guarded first; joining waits for everybody
+  auto opened = c10::make_intrusive<c10d::TCPStore>(place.address, store);
+  if (store.isServer) GuardPort(place, options);
+  return opened;
+}
+
+std::string NoticedKey(int rank) { return "dynamix/noticed/" + std::to_string(rank); }
+
+// "rank 3", "ranks 1, 2 and 3".
+std::string ListRanks(const std::vector<int>& ranks) {
+  std::string list;
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    list += (i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ") + std::to_string(ranks[i]);
+  return (ranks.size() == 1 ? "rank " : "ranks ") + list;
 }
 
 c10::intrusive_ptr<c10d::ProcessGroupGloo> Join(const c10::intrusive_ptr<c10d::Store>& store,
@@ -67,6 +108,7 @@ std::string FirstLine(const std::string& text) { return text.substr(0, text.find
 struct WorkerGroup::Connection {
   c10::intrusive_ptr<c10d::Store> store;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group;
+  double timeout_s = 0;
 };
 
 WorkerGroup::WorkerGroup() = default;
@@ -80,21 +122,18 @@ Result<std::unique_ptr<WorkerGroup>> WorkerGroup::Connect(const RankPlace& place
   RefuseNccl(place);
   if (place.size == 1) return std::make_unique<WorkerGroup>();
   try {
-    c10d::TCPStoreOptions store;
-    store.port = static_cast<std::uint16_t>(place.port);
-    store.isServer = place.rank == 0;
-    store.numWorkers = place.size;
-    store.timeout = Milliseconds(options.timeout_s);
     auto connection = std::make_unique<Connection>();
-    connection->store = c10::make_intrusive<c10d::TCPStore>(place.address, store);
+    connection->timeout_s = options.timeout_s;
+    connection->store = OpenStore(place, options);
     connection->group =
         Join(connection->store, place.rank, place.size, IsLoopback(place.address), options);
     return std::unique_ptr<WorkerGroup>(
         new WorkerGroup(place.rank, place.size, std::move(connection)));
   } catch (const std::exception& error) {
+    const std::string meeting_point =
+        place.store.empty() ? place.address + ":" + std::to_string(place.port) : place.store;
     return Error{"rank " + std::to_string(place.rank) + " of " + std::to_string(place.size) +
-                 " could not join the others at " + place.address + ":" +
-                 std::to_string(place.port) + ": " + FirstLine(error.what())};
+                 " could not join the others at " + meeting_point + ": " + FirstLine(error.what())};
   }
 }
 
@@ -109,6 +148,7 @@ std::vector<std::unique_ptr<WorkerGroup>> WorkerGroup::ConnectThreads(
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
       auto connection = std::make_unique<Connection>();
+      connection->timeout_s = options.timeout_s;
       connection->store = store;
       connection->group = Join(store, rank, size, /*loopback=*/true, options);
       groups[rank].reset(new WorkerGroup(rank, size, std::move(connection)));
@@ -123,8 +163,41 @@ c10d::ProcessGroup* WorkerGroup::process_group() const {
 }
 
 Error WorkerGroup::PeerLost(const std::string& what) const {
-  return {"rank " + std::to_string(rank_) + " of " + std::to_string(size_) +
-          " lost the others (a rank ended, stopped or is too slow): " + FirstLine(what)};
+  const std::vector<int> silent = FindSilent();
+  const std::string who = silent.empty()
+                              ? "the others (all of them noticed: this rank or the network stopped)"
+                              : ListRanks(silent) + " (ended, stopped or too slow)";
+  return {"rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " lost " + who + ": " +
+          FirstLine(what)};
+}
+
+// Every rank that loses the others says so in the store. The one that does not is the one that is
+// gone; when all but one have spoken there is nothing more to wait for.
+std::vector<int> WorkerGroup::FindSilent() const {
+  if (!connection_) return {};
+  constexpr auto kPause = std::chrono::milliseconds(20);
+  c10d::Store& store = *connection_->store;
+  const double patience_s = std::min(5.0, connection_->timeout_s / 2);
+  const auto end = std::chrono::steady_clock::now() + Milliseconds(patience_s);
+  std::vector<int> silent = {0};  // as long as rank 0's store has not answered
+  try {
+    store.set(NoticedKey(rank_), std::vector<std::uint8_t>{1});
+    // Answered at once by a store that lives; from here on no question takes longer.
+    store.wait({NoticedKey(rank_)}, Milliseconds(patience_s));
+    while (true) {
+      std::vector<int> found;
+      for (int rank = 0; rank < size_; ++rank)
+        if (!store.check({NoticedKey(rank)})) found.push_back(rank);
+      silent = found;
+      if (silent.size() <= 1 || std::chrono::steady_clock::now() >= end) break;
+      std::this_thread::sleep_for(kPause);
+    }
+    // The store may end with rank 0: the others get time to ask it once more.
+    if (rank_ == 0) std::this_thread::sleep_for(5 * kPause);
+  } catch (const std::exception&) {
+    // Rank 0 is gone, or has said what it noticed and ended before the others.
+  }
+  return silent;
 }
 
 Status WorkerGroup::AllReduce(std::span<double> values) {

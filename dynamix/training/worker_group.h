@@ -1,9 +1,11 @@
-// The ranks of a job, connected: c10d's ProcessGroupGloo over a TCPStore on rank 0.
+// The ranks of a job, connected: c10d's ProcessGroupGloo. They find each other in a file (FileStore)
+// when the launcher gave one, else at rank 0's port (TCPStore), which only packets of the job's
+// interface reach: the store itself believes whoever connects.
 //
-// Every collective has a timeout and ends with an Error that names this rank when a peer is gone,
-// stopped or too slow; after an Error the group is of no more use and the job ends (resume it from
-// its checkpoint). All ranks make the same calls in the same order. One thread per object.
-// libtorch's types are only declared here.
+// Every collective has a timeout and ends with an Error when a peer is gone, stopped or too slow;
+// the Error names the ranks that did not notice, which are the ones to look at. After an Error the
+// group is of no more use and the job ends (resume it from its checkpoint). All ranks make the same
+// calls in the same order. One thread per object. libtorch's types are only declared here.
 #pragma once
 
 #include <memory>
@@ -56,11 +58,13 @@ class WorkerGroup {
   // Null for one rank alone.
   c10d::ProcessGroup* process_group() const;
 
-  // What to tell the user when a collective threw `what`.
+  // What to tell the user when a collective threw `what`. Takes up to half a timeout, 5 s at most, to
+  // learn which ranks are silent.
   Error PeerLost(const std::string& what) const;
 
  private:
   struct Connection;
+  std::vector<int> FindSilent() const;
   WorkerGroup(int rank, int size, std::unique_ptr<Connection> connection);
 
   int rank_ = 0, size_ = 1;
