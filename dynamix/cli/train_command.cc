@@ -175,6 +175,8 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
   command.add_flag("--full", flags.full,
                    "do not end at the target: go on to the planned samples (live) or the budget");
   command.add_flag("--resume", flags.resume, "live: go on from the run folder's checkpoint");
+  command.add_flag("--allow-changed", flags.allow_changed,
+                   "live: resume also when the workload's settings are not the checkpoint's");
   command.add_flag("--json", flags.json, "one JSON object on stdout instead of a table");
 }
 

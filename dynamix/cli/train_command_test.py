@@ -7,6 +7,7 @@ usage: train_command_test.py DYNAMIX FASHION_MNIST_FOLDER
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import struct
@@ -142,8 +143,21 @@ def main():
         assert refused.returncode == 2, refused
         assert f"number of ranks = {RANKS + 1} is not allowed: expected {RANKS}" in refused.stderr, refused
 
+        check_changed(program, work)
         check_counts(program, work)
         check_evaluation(program, work)
+
+
+def check_changed(program, work):
+    """A job that is trained otherwise is not resumed; both values are named."""
+    changed = command(program, work / "stopped", work, "--resume", "--learning-rate", "0.01", "--rule", "sqrt", "--samples", "4800")
+    refused = subprocess.run(changed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200)
+    assert refused.returncode == 2, refused
+    for name, now, before in (("learning_rate", "0.01", "0.05"), ("rule", "sqrt", "adascale"), ("planned_samples", "4.8e+03", "2.4e+03")):
+        change = rf"{name} = '?{re.escape(now)}'? \(the checkpoint has '?{re.escape(before)}'?\)"
+        assert re.search(change, refused.stderr), (change, refused.stderr)
+    subprocess.run([*changed, "--allow-changed"], stdout=subprocess.PIPE, check=True, timeout=200)
+    assert rounds(work / "stopped") == 60, "it went on to twice the samples"
 
 
 def check_counts(program, work):

@@ -35,7 +35,7 @@ struct TrainFlags {
   int held_out = 0;   // samples that loss and accuracy are measured on; 0: the backend's default
   double epochs = 0;  // > 0: run so many passes over the data set, target or not
   // live
-  bool resume = false;
+  bool resume = false, allow_changed = false;
   int micro_batch = 256;
   int threads = 1;
   int evaluate_windows = 5, checkpoint_windows = 25;

@@ -6,6 +6,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <random>
+#include <span>
+#include <sstream>
 #include <stdexcept>
 
 #include "dynamix/cli/data_folder.h"
@@ -97,6 +100,22 @@ struct LiveRank {
   double overhead_s = 0;  // rank 0
 };
 
+// "workload.optimizer.rule = ..." and so on, from the effective configuration: what must stay the
+// same for a resumed job to be the same job. Cluster and policy may change.
+std::vector<std::string> TrainingSettings(const std::string& config) {
+  std::vector<std::string> settings;
+  std::istringstream lines(config);
+  std::string section;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('['))
+      section = line.substr(1, line.find(']') - 1) + ".";
+    else if (!line.empty() && (section.starts_with("workload.") ||
+                               (section == "run." && line.starts_with("window"))))
+      settings.push_back(section + line);
+  }
+  return settings;
+}
+
 BatchReader MakeReader(const TrainFlags& flags, const TrainJob& job) {
   const std::string& dataset = job.spec.workload.model.dataset;
   auto data = std::make_shared<const Dataset>(
@@ -125,6 +144,14 @@ LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
     folder = std::make_unique<RunFolder>(job.folder, job.config, worker->windows(), WarnOfLoss);
 }
 
+// One number for this training, drawn by rank 0. Doubles carry 53 bits exactly.
+std::uint64_t AgreeOnRun(WorkerGroup& group) {
+  std::random_device device;
+  double run = static_cast<double>(((std::uint64_t{device()} << 21) ^ device()) | 1);
+  OrThrow(group.Broadcast(std::span<double>(&run, 1)));
+  return static_cast<std::uint64_t>(run);
+}
+
 // With --advisor the arbitrator is another process, which also keeps the record of rounds.
 std::unique_ptr<Advisor> LiveRank::MakeAdvisor(const TrainFlags& flags, const TrainJob& job) {
   const JobSettings settings = SettingsOf(job.spec.workload);
@@ -143,6 +170,7 @@ std::unique_ptr<Advisor> LiveRank::MakeAdvisor(const TrainFlags& flags, const Tr
   if (options.job.empty()) options.job = job.name;
   options.rank = group->rank();
   options.size = group->size();
+  options.run = AgreeOnRun(*group);
   options.settings = settings;
   options.log = [rank = options.rank](const std::string& text) {
     spdlog::warn("rank {}: {}", rank, text);
@@ -192,6 +220,8 @@ LiveJobOptions LiveRank::JobOptions(const TrainFlags& flags, const TrainJob& job
   options.checkpoint_windows = flags.checkpoint_windows;
   options.folder = job.folder;
   options.resume = flags.resume;
+  options.settings = TrainingSettings(job.config);
+  options.allow_changed = flags.allow_changed;
   return options;
 }
 

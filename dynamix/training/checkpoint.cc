@@ -37,7 +37,7 @@ void Take(const std::string& bytes, std::size_t& at, std::size_t count,
   if (count > (bytes.size() - at) / sizeof(Number))
     throw std::runtime_error("arrays are cut short");
   values.resize(count);
-  std::memcpy(values.data(), bytes.data() + at, count * sizeof(Number));
+  if (count > 0) std::memcpy(values.data(), bytes.data() + at, count * sizeof(Number));
   at += count * sizeof(Number);
 }
 
@@ -47,9 +47,61 @@ std::vector<std::size_t> Lengths(const std::vector<std::vector<float>>& arrays) 
   return lengths;
 }
 
-std::string Encode(const Checkpoint& checkpoint) {
+Checkpoint DecodeBody(const std::string& bytes, std::size_t at, const nlohmann::json& header) {
+  Checkpoint checkpoint;
+  WorkerState& worker = checkpoint.worker;
+  checkpoint.job = header.at("job");
+  checkpoint.settings = header.value("settings", checkpoint.settings);  // absent in older files
+  worker.cursor = header.at("cursor");
+  worker.optimizer_steps = header.at("optimizer_steps");
+  worker.iterations = header.at("iterations");
+  worker.windows = header.at("windows");
+  const std::size_t ranks = header.at("ranks");
+  for (auto* numbers :
+       {&worker.batches, &worker.start_batches, &worker.highest, &worker.micro_batches})
+    Take(bytes, at, ranks, *numbers);
+  std::vector<double> numbers;
+  const std::size_t noise = worker.noise_scale.size(), statistics = worker.statistics.size();
+  Take(bytes, at, 2 + noise + statistics + worker.timing.size(), numbers);
+  checkpoint.seconds = numbers[0];
+  checkpoint.time_to_target_s = numbers[1];
+  const double* next = numbers.data() + 2;
+  std::copy_n(next, noise, worker.noise_scale.begin());
+  std::copy_n(next + noise, statistics, worker.statistics.begin());
+  std::copy_n(next + noise + statistics, worker.timing.size(), worker.timing.begin());
+  Take(bytes, at, header.at("parameters"), worker.parameters);
+  for (const std::size_t length : header.at("optimizer"))
+    Take(bytes, at, length, worker.optimizer.emplace_back());
+  for (const std::size_t length : header.at("buffers"))
+    Take(bytes, at, length, worker.buffers.emplace_back());
+  std::vector<char> advisor;
+  Take(bytes, at, header.at("advisor"), advisor);
+  checkpoint.advisor.assign(advisor.begin(), advisor.end());
+  return checkpoint;
+}
+
+Result<Checkpoint> Read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Error{"cannot open " + path.string()};
+  Result<Checkpoint> checkpoint = DecodeCheckpoint({std::istreambuf_iterator<char>(file), {}});
+  if (checkpoint) return checkpoint;
+  return Error{path.string() + " is not a checkpoint: " + checkpoint.error()};
+}
+
+// What a process that was killed while it saved has left: as large as a checkpoint, and no use.
+void RemoveUnfinished(const fs::path& folder) {
+  const std::string prefix = Newest(folder).filename().string() + ".writing";
+  std::error_code error;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder, error))
+    if (file.path().filename().string().starts_with(prefix)) fs::remove(file.path(), error);
+}
+
+}  // namespace
+
+std::string EncodeCheckpoint(const Checkpoint& checkpoint) {
   const WorkerState& worker = checkpoint.worker;
   const nlohmann::json header = {{"job", checkpoint.job},
+                                 {"settings", checkpoint.settings},
                                  {"ranks", worker.batches.size()},
                                  {"cursor", worker.cursor},
                                  {"optimizer_steps", worker.optimizer_steps},
@@ -81,73 +133,25 @@ std::string Encode(const Checkpoint& checkpoint) {
   return bytes;
 }
 
-Checkpoint DecodeBody(const std::string& bytes, std::size_t at, const nlohmann::json& header) {
-  Checkpoint checkpoint;
-  WorkerState& worker = checkpoint.worker;
-  checkpoint.job = header.at("job");
-  worker.cursor = header.at("cursor");
-  worker.optimizer_steps = header.at("optimizer_steps");
-  worker.iterations = header.at("iterations");
-  worker.windows = header.at("windows");
-  const std::size_t ranks = header.at("ranks");
-  for (auto* numbers :
-       {&worker.batches, &worker.start_batches, &worker.highest, &worker.micro_batches})
-    Take(bytes, at, ranks, *numbers);
-  std::vector<double> numbers;
-  const std::size_t noise = worker.noise_scale.size(), statistics = worker.statistics.size();
-  Take(bytes, at, 2 + noise + statistics + worker.timing.size(), numbers);
-  checkpoint.seconds = numbers[0];
-  checkpoint.time_to_target_s = numbers[1];
-  const double* next = numbers.data() + 2;
-  std::copy_n(next, noise, worker.noise_scale.begin());
-  std::copy_n(next + noise, statistics, worker.statistics.begin());
-  std::copy_n(next + noise + statistics, worker.timing.size(), worker.timing.begin());
-  Take(bytes, at, header.at("parameters"), worker.parameters);
-  for (const std::size_t length : header.at("optimizer"))
-    Take(bytes, at, length, worker.optimizer.emplace_back());
-  for (const std::size_t length : header.at("buffers"))
-    Take(bytes, at, length, worker.buffers.emplace_back());
-  std::vector<char> advisor;
-  Take(bytes, at, header.at("advisor"), advisor);
-  checkpoint.advisor.assign(advisor.begin(), advisor.end());
-  return checkpoint;
-}
-
-Result<Checkpoint> Decode(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{"cannot open " + path.string()};
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  const auto refuse = [&](const std::string& why) {
-    return Error{path.string() + " is not a checkpoint: " + why};
-  };
+Result<Checkpoint> DecodeCheckpoint(const std::string& bytes) {
   constexpr std::size_t kFixed = kMagicBytes + sizeof(std::uint64_t) + sizeof(std::uint32_t);
   if (bytes.size() < kFixed || bytes.compare(0, kMagicBytes, kMagic) != 0)
-    return refuse("it does not begin with " + std::string(kMagic));
+    return Error{"it does not begin with " + std::string(kMagic)};
   const std::size_t body = bytes.size() - sizeof(std::uint32_t);
   std::uint32_t checksum = 0;
   std::memcpy(&checksum, bytes.data() + body, sizeof checksum);
-  if (checksum != Checksum(bytes, body)) return refuse("its checksum is wrong");
+  if (checksum != Checksum(bytes, body)) return Error{"its checksum is wrong"};
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data() + kMagicBytes, sizeof length);
-  if (length > bytes.size() - kFixed) return refuse("its header is cut short");
+  if (length > bytes.size() - kFixed) return Error{"its header is cut short"};
   const std::size_t begin = kMagicBytes + sizeof length;
   try {
     const auto header = nlohmann::json::parse(bytes.substr(begin, length));
     return DecodeBody(bytes.substr(0, body), begin + length, header);
   } catch (const std::exception& error) {
-    return refuse(error.what());
+    return Error{error.what()};
   }
 }
-
-// What a process that was killed while it saved has left: as large as a checkpoint, and no use.
-void RemoveUnfinished(const fs::path& folder) {
-  const std::string prefix = Newest(folder).filename().string() + ".writing";
-  std::error_code error;
-  for (const fs::directory_entry& file : fs::directory_iterator(folder, error))
-    if (file.path().filename().string().starts_with(prefix)) fs::remove(file.path(), error);
-}
-
-}  // namespace
 
 bool HasCheckpoint(const fs::path& folder) {
   return fs::exists(Newest(folder)) || fs::exists(Before(folder));
@@ -167,14 +171,14 @@ Status SaveCheckpoint(const fs::path& folder, const Checkpoint& checkpoint) {
   fs::create_directories(folder, error);
   if (error) return Error{"cannot make " + folder.string() + ": " + error.message()};
   RemoveUnfinished(folder);
-  return WriteBytes(Newest(folder).string(), Encode(checkpoint),
-                    /*keep=*/[](const std::string& path) { return Decode(path).ok(); });
+  return WriteBytes(Newest(folder).string(), EncodeCheckpoint(checkpoint),
+                    /*keep=*/[](const std::string& path) { return Read(path).ok(); });
 }
 
 Result<Checkpoint> LoadCheckpoint(const fs::path& folder) {
-  Result<Checkpoint> newest = Decode(Newest(folder));
+  Result<Checkpoint> newest = Read(Newest(folder));
   if (newest || !fs::exists(Before(folder))) return newest;
-  Result<Checkpoint> before = Decode(Before(folder));
+  Result<Checkpoint> before = Read(Before(folder));
   if (!before) return newest;
   Checkpoint checkpoint = std::move(before).value();
   checkpoint.refused = newest.error();

@@ -14,6 +14,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "dynamix/core/result.h"
 #include "dynamix/training/worker.h"
@@ -21,9 +22,10 @@
 namespace dynamix {
 
 struct Checkpoint {
-  std::string job;              // what is trained; a checkpoint of another job is not resumed
-  double seconds = 0;           // of training so far
-  double time_to_target_s = 0;  // 0: not reached yet
+  std::string job;                    // what is trained; a checkpoint of another job is not resumed
+  std::vector<std::string> settings;  // "name = value", of what decides how it is trained
+  double seconds = 0;                 // of training so far
+  double time_to_target_s = 0;        // 0: not reached yet
   WorkerState worker;
   std::string advisor;  // Advisor::Save
   // Set by LoadCheckpoint: why the newest file was refused and the one before taken; not in a file.
@@ -33,6 +35,9 @@ struct Checkpoint {
 Status SaveCheckpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint);
 Result<Checkpoint> LoadCheckpoint(const std::filesystem::path& folder);
 bool HasCheckpoint(const std::filesystem::path& folder);
+// A file's bytes. Decoding refuses, with the reason, what is not a whole checkpoint.
+std::string EncodeCheckpoint(const Checkpoint& checkpoint);
+Result<Checkpoint> DecodeCheckpoint(const std::string& bytes);
 // Of a run that is replaced: a new one must never be resumed from them.
 Status RemoveCheckpoints(const std::filesystem::path& folder);
 

@@ -12,6 +12,22 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+std::string NameOf(const std::string& setting) { return setting.substr(0, setting.find(" = ")); }
+
+// "rule = linear (the checkpoint has none); ..." for every setting both name, with other values.
+std::string Changes(const std::vector<std::string>& now, const std::vector<std::string>& saved) {
+  std::string changes;
+  for (const std::string& setting : now) {
+    const std::string name = NameOf(setting);
+    for (const std::string& before : saved) {
+      if (NameOf(before) != name || before == setting) continue;
+      changes += (changes.empty() ? "" : "; ") + setting + " (the checkpoint has " +
+                 before.substr(name.size() + 3) + ")";
+    }
+  }
+  return changes;
+}
+
 }  // namespace
 
 LiveJob::LiveJob(WorkerGroup& group, Worker& worker, Classifier& classifier, Advisor* advisor,
@@ -47,6 +63,10 @@ Result<Checkpoint> LiveJob::Load() const {
   if (loaded.value().job != options_.name)
     throw InputError("the checkpoint in " + options_.folder.string() + " is of `" +
                      loaded.value().job + "`, this job is `" + options_.name + "`");
+  const std::string changes = Changes(options_.settings, loaded.value().settings);
+  if (!changes.empty() && !options_.allow_changed)
+    throw InputError("this job is not as the checkpoint in " + options_.folder.string() +
+                     " was: " + changes + "; --allow-changed resumes all the same");
   return loaded;
 }
 
@@ -146,6 +166,7 @@ Status LiveJob::Save(bool last) {
   if (group_.rank() != 0) return Nothing{};
   Checkpoint checkpoint;
   checkpoint.job = options_.name;
+  checkpoint.settings = options_.settings;
   checkpoint.seconds = state_.seconds;
   checkpoint.time_to_target_s = state_.reached ? state_.time_to_target_s : 0;
   checkpoint.worker = std::move(saved).value();

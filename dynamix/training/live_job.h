@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "dynamix/core/result.h"
 #include "dynamix/training/checkpoint.h"
@@ -31,6 +32,10 @@ struct LiveJobOptions {
   int checkpoint_windows = 25;   // and save, >= 1
   std::filesystem::path folder;  // of checkpoints; empty: none
   bool resume = false;           // from the folder's checkpoint, when there is one
+  // "name = value" of everything that decides how the job is trained. A checkpoint that names
+  // another value is not resumed, unless that is allowed.
+  std::vector<std::string> settings;
+  bool allow_changed = false;
 };
 
 // How the job stands. Loss and accuracy are held-out, of the last evaluation.

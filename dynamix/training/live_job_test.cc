@@ -144,6 +144,25 @@ TEST_F(LiveJobTest, ACheckpointOfAnotherJobIsRefused) {
   EXPECT_THROW(other.get(), InputError);
 }
 
+TEST_F(LiveJobTest, AJobThatIsTrainedOtherwiseIsResumedOnlyWhenThatIsAllowed) {
+  options_.settings = {"optimizer.rule = none", "optimizer.momentum = 0.9", "old = 1"};
+  WorkerGroup alone;
+  Rank rank(*this, alone, options_);
+  ASSERT_TRUE(rank.job.Start().ok());
+  ASSERT_TRUE(rank.job.Run([] { return true; }).ok());
+  options_.resume = true;
+  options_.settings = {"optimizer.rule = sqrt", "optimizer.momentum = 0.9", "new = 1"};
+  EXPECT_THAT([&] { (void)Rank(*this, alone, options_).job.Start(); },
+              testing::ThrowsMessage<InputError>(testing::AllOf(
+                  testing::HasSubstr("optimizer.rule = sqrt (the checkpoint has none)"),
+                  testing::Not(testing::HasSubstr("momentum")))));
+  options_.allow_changed = true;
+  EXPECT_TRUE(Rank(*this, alone, options_).job.Start().ok());
+  options_.allow_changed = false;
+  options_.settings[0] = "optimizer.rule = none";
+  EXPECT_TRUE(Rank(*this, alone, options_).job.Start().ok());
+}
+
 TEST_F(LiveJobTest, ANewRunIsNeverResumedFromTheOneItReplaces) {
   Run(false);
   ASSERT_TRUE(HasCheckpoint(folder_));
