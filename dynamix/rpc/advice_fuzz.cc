@@ -5,6 +5,13 @@
 #include <string_view>
 
 #include "dynamix/rpc/messages.h"
+#include "dynamix/rpc/service.h"
+
+// Of a line per input nobody would read one.
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  dynamix::SendTransportLogTo(nullptr);
+  return 0;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto parsed =

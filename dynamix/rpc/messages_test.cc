@@ -7,6 +7,7 @@
 #include "dynamix/core/testing/filled_report.h"
 #include "dynamix/rpc/arbitrator.pb.h"
 #include "dynamix/rpc/security.h"
+#include "dynamix/rpc/service.h"
 #include "dynamix/rpc/wire.h"
 
 namespace dynamix {
@@ -30,6 +31,20 @@ ReportMessage Message() {
   report.host.cpu_use = 0.5;
   report.training.loss = 1.25;
   return message;
+}
+
+// protobuf writes to stderr otherwise, which blocks the service when nobody reads its log.
+TEST(MessagesTest, BytesThatAreNoTextAreRefusedAndSayNothingOnStderr) {
+  static std::string told;
+  std::string bytes = EncodeReport(Message());
+  bytes.replace(bytes.find("vision-7"), 8, "visio\xff\xfe\x80");
+  SendTransportLogTo([](const std::string& text) { told += text; });
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(ParseReport(bytes).ok());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_THAT(told, HasSubstr("invalid UTF-8"));
+  SendTransportLogTo(nullptr);
+  EXPECT_FALSE(ParseReport(bytes).ok()) << "and nowhere is a place too";
 }
 
 TEST(MessagesTest, AReportArrivesAsItWasSent) {

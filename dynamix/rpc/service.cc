@@ -1,6 +1,7 @@
 #include "dynamix/rpc/service.h"
 
 #include <dlfcn.h>
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
@@ -253,6 +254,10 @@ void OnTransportLog(gpr_log_func_args* line) {
   if (auto* log = g_transport_log.load()) log(line->message);
 }
 
+void OnMessageLog(google::protobuf::LogLevel, const char*, int, const std::string& text) {
+  if (auto* log = g_transport_log.load()) log(text);
+}
+
 void Limit(const ServiceOptions& options, grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(options.message_bytes);
   builder.SetMaxSendMessageSize(options.message_bytes);
@@ -356,6 +361,7 @@ Result<std::unique_ptr<Service>> Service::Start(const ServiceOptions& options,
 void SendTransportLogTo(void (*log)(const std::string& text)) {
   g_transport_log = log;
   gpr_set_log_function(OnTransportLog);
+  google::protobuf::SetLogHandler(OnMessageLog);
 }
 
 int Service::port() const { return implementation_->listener->port(); }

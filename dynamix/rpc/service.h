@@ -61,8 +61,9 @@ struct ServiceCounts {
   int jobs = 0, workers = 0;
 };
 
-// gRPC's own lines (failed handshakes, refused connections) go to `log` instead of stderr, which may
-// block. For the whole process; called from any thread.
+// gRPC's and protobuf's own lines (failed handshakes, refused connections, bytes that are no text) go
+// to `log` instead of stderr, which may block; nowhere when it is null. For the whole process; called
+// from any thread.
 void SendTransportLogTo(void (*log)(const std::string& text));
 
 class Service {
