@@ -32,6 +32,7 @@ struct LearnFlags {
   std::string out = "learned.safetensors";
   std::string folder = "runs/learn";
   std::string start;
+  std::string config;
   int validation_tasks = 160;
   int validate_every = 25;
   bool resume = false;
@@ -61,8 +62,9 @@ void PrintRules(const Validation& validation, bool json) {
 
 class Learning {
  public:
-  explicit Learning(const LearnFlags& flags)
+  Learning(const LearnFlags& flags, const std::string& config)
       : flags_(flags),
+        config_(config),
         run_(flags.run, SimulatorTasks(flags.tasks, flags.run.tasks, flags.run.seed)),
         validation_(flags.tasks, flags.validation_tasks, flags.run.seed,
                     flags.run.learning.threads) {}
@@ -70,6 +72,8 @@ class Learning {
   void Run() {
     fs::create_directories(flags_.folder);
     Begin();
+    // Not before: a run that cannot go on keeps the settings it was made with.
+    std::ofstream(flags_.folder + "/config.toml") << config_;
     PrintRules(validation_, flags_.json);
     const InterruptFlag interrupted;
     ProgressBar bar("learn", flags_.run.updates - run_.updates(), flags_.json);
@@ -170,6 +174,7 @@ class Learning {
   }
 
   LearnFlags flags_;
+  std::string config_;
   LearningRun run_;
   Validation validation_;
   Validation::Score score_{1, 1, 1};
@@ -198,9 +203,25 @@ void Learn(LearnFlags flags, const std::string& config) {
   flags.tasks.pools = LoadAllPools(FashionMnistFolder());
   flags.tasks.fitted = LoadFitted(flags.fitted);
   flags.tasks.Validate();
-  fs::create_directories(flags.folder);
-  std::ofstream(flags.folder + "/config.toml") << config;
-  Learning(flags).Run();
+  Learning(flags, config).Run();
+}
+
+// What the file says about flags that the command line does not. (CLI11 reads such files for a whole
+// program only.)
+void ReadConfig(const std::string& path, CLI::App& command) {
+  std::ifstream file(path);
+  if (!file) throw InputError("--config " + path + ": cannot be read");
+  for (const CLI::ConfigItem& item : command.get_config_formatter()->from_config(file)) {
+    CLI::Option* option = command.get_option_no_throw("--" + item.name);
+    if (option == nullptr || !item.parents.empty())
+      throw InputError("--config " + path + ": " + item.fullname() + " is not a flag of learn");
+    if (option->count() > 0) continue;  // the command line has the last word
+    if (item.inputs.empty() || (item.inputs.size() == 1 && item.inputs.front().empty())) continue;
+    const bool flag = option->get_expected_min() == 0;
+    option->add_result(
+        flag ? std::vector{option->get_flag_value(item.name, item.inputs.front())} : item.inputs);
+    option->run_callback();
+  }
 }
 
 void AddPpoFlags(CLI::App& command, const std::string& head, PpoOptions& ppo) {
@@ -226,10 +247,12 @@ void AddLearnCommand(CLI::App& app) {
   const auto add = [&](const char* name, auto& field, const char* text) {
     return command->add_option(name, field, text)->capture_default_str();
   };
-  command->set_config("--config", "", "read flags from a file, e.g. the config.toml of a run");
+  add("--config", flags->config, "read flags from a file, e.g. the config.toml of a run")
+      ->configurable(false);
   add("--out", flags->out, "policy file to write: the best on validation");
   add("--run", flags->folder, "folder for checkpoints, log and effective configuration");
-  command->add_flag("--resume", flags->resume, "continue the run in that folder");
+  command->add_flag("--resume", flags->resume, "continue the run in that folder")
+      ->configurable(false);
   add("--start", flags->start, "policy file to start from");
   add("--updates", flags->run.updates, "PPO updates");
   add("--seed", flags->run.seed, "everything random follows from it");
@@ -275,7 +298,10 @@ void AddLearnCommand(CLI::App& app) {
       ->check(CLI::Range(1, 10000));
   command->add_flag("--json", flags->json, "one JSON line per update on stdout");
   command->footer("Example:\n  dynamix learn --updates 300 --out my.safetensors --run runs/my");
-  command->callback([flags, command] { Learn(*flags, command->config_to_str(true, false)); });
+  command->callback([flags, command] {
+    if (!flags->config.empty()) ReadConfig(flags->config, *command);
+    Learn(*flags, command->config_to_str(true, false));
+  });
 }
 
 }  // namespace dynamix
