@@ -6,6 +6,7 @@ same with adaptive batch sizes. scripts/demo-python compares the two.
         /usr/bin/python3 examples/python/emulated_cluster.py --adapt
 """
 import argparse
+import math
 
 import torch
 from torch import nn
@@ -23,7 +24,7 @@ flags.add_argument("--policy", default="default")
 flags.add_argument("--run", default="runs/python")
 flags.add_argument("--target", type=float, default=0.88)
 flags.add_argument("--batch", type=int, default=64)
-flags.add_argument("--epochs", type=int, default=10)
+flags.add_argument("--epochs", type=int, default=7)
 flags.add_argument("--samples", type=int)
 flags = flags.parse_args()
 
@@ -34,7 +35,7 @@ data, judged = fashion_mnist("train", flags.samples), fashion_mnist("t10k", flag
 model = nn.parallel.DistributedDataParallel(nn.Sequential(
     nn.Conv2d(1, 6, 5), nn.MaxPool2d(2), nn.ReLU(), nn.Conv2d(6, 16, 5), nn.MaxPool2d(2), nn.ReLU(),
     nn.Flatten(), nn.Linear(256, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10)))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.08, momentum=0.9)
 clock = emulate(model)  # nothing outside of an emulated cluster
 record = dynamix.Recorder(flags.run, name="lenet", target=flags.target, clock=clock)
 
@@ -51,12 +52,18 @@ def evaluate():
     return record.evaluated(accuracy=right.item())
 
 
-def step(images, labels):
+def cosine(progress):
+    """The rate's schedule, by the share of all samples that were seen."""
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 0.5 + 0.5 * math.cos(math.pi * progress()))
+
+
+def step(images, labels, schedule):
     scores = model(images)
     loss = nn.functional.cross_entropy(scores, labels)
     loss.backward()
     optimizer.step()
     optimizer.zero_grad()
+    schedule.step()
     return loss, (scores.argmax(1) == labels).float().mean()
 
 
@@ -66,10 +73,11 @@ def plain():
     if rank == 0:
         record.begin(policy=f"plain DDP, {flags.batch}", workers=size)
     iterations = 0
+    schedule = cosine(lambda: iterations / (flags.epochs * len(loader)))
     for epoch in range(flags.epochs):
         sampler.set_epoch(epoch)
         for images, labels in loader:
-            step(images, labels)
+            step(images, labels, schedule)
             iterations += 1
             if iterations % 20 == 0:
                 done = evaluate()
@@ -81,11 +89,12 @@ def plain():
 
 def adaptive():
     job = dynamix.torch.adapt(model, optimizer, data, flags.batch, policy=flags.policy,
-                              epochs=flags.epochs, run=record)
+                              epochs=flags.epochs, schedule="cosine", run=record)
+    schedule = cosine(lambda: job.progress)
     iterations = 0
     for epoch in range(flags.epochs):
         for images, labels in job.batches(epoch):
-            loss, accuracy = step(images, labels)
+            loss, accuracy = step(images, labels, schedule)
             job.report(loss=loss, accuracy=accuracy)
             iterations += 1
             if iterations % 20 == 0:
