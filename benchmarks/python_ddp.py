@@ -1,12 +1,14 @@
 #!/usr/bin/python3
-"""One rank of an ordinary DDP job in which adapted and plain turns alternate, both at the same constant sizes.
+"""One rank of two ordinary DDP jobs side by side, one of them adapted, both at the same constant sizes.
 
-usage: python_ddp.py lenet|resnet18 BATCH ITERATIONS TURNS      (torchrun's environment)
+usage: python_ddp.py lenet|resnet18 BATCH TURNS [plain|adapted]      (torchrun's environment)
 
-Each turn is a job of its own in the same process: model, optimizer and DDP are made anew, so that both kinds meet the same
-machine. Rank 0 prints one JSON object: seconds of every turn, and until the first advised batch.
+The two jobs train in turns of one window, so that both meet the same machine and each turn of the adapted one pays for one
+decision. Rank 0 prints one JSON object: seconds per iteration of every turn, on the wall and of the processor, and the time
+until the first advised batch. With a kind only that job runs, and its process's largest memory is printed.
 """
 import json
+import resource
 import sys
 import time
 
@@ -16,6 +18,8 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 
 import dynamix.torch
+
+WINDOW = 10
 
 
 def lenet():
@@ -48,34 +52,34 @@ def make(name):
     return model, torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 
 
-def turn(name, batch, data, iterations, adapt, rank, size):
+def plain(name, batch, data, rank, size):
     model, optimizer = make(name)
-    if adapt:
-        job = dynamix.torch.adapt(model, optimizer, data, batch, policy="default", min_batch=batch, max_batch=batch)
-        loop = train(job.batches(0), model, optimizer, job.report)
-    else:
-        sampler = dynamix.Sampler(len(data), 0)
-        lists = []
-        while sampler.epoch == 0:
-            lists.append(sampler.part([batch] * size, rank))
-            sampler.advance([batch] * size)
-        loop = train(DataLoader(data, batch_sampler=lists), model, optimizer)
-    times = []
-    begin = time.perf_counter()
-    for _ in loop:
-        now = time.perf_counter()
-        times.append(now - begin)
-        begin = now
-        if len(times) == iterations + 5:
-            break
-    loop.close()
-    return sum(times[5:])  # DDP rebuilds its buckets in the first ones
+    sampler = dynamix.Sampler(len(data), 0)
+    lists = []
+    while sampler.epoch == 0:
+        lists.append(sampler.part([batch] * size, rank))
+        sampler.advance([batch] * size)
+    return train(DataLoader(data, batch_sampler=lists), model, optimizer)
+
+
+def adapted(name, batch, data):
+    model, optimizer = make(name)
+    job = dynamix.torch.adapt(model, optimizer, data, batch, window=WINDOW, min_batch=batch, max_batch=batch)
+    return train(job.batches(0), model, optimizer, job.report)
+
+
+def turn(loop):
+    """Seconds of an iteration: on the wall, and of the processor."""
+    wall, processor = time.perf_counter(), time.process_time()
+    for _ in range(WINDOW):
+        next(loop)
+    return (time.perf_counter() - wall) / WINDOW, (time.process_time() - processor) / WINDOW
 
 
 def first_advice(name, batch, data):
     """Seconds and iterations until another batch is in force, on ranks of which one is twice as slow."""
     model, optimizer = make(name)
-    job = dynamix.torch.adapt(model, optimizer, data, batch, policy="balanced", guard=False)
+    job = dynamix.torch.adapt(model, optimizer, data, batch, policy="balanced", guard=False, window=WINDOW)
     begin, count = time.perf_counter(), 0
     for _ in train(job.batches(0), model, optimizer):
         count += 1
@@ -87,19 +91,25 @@ def first_advice(name, batch, data):
 
 
 def main():
-    name, batch, iterations, turns = sys.argv[1], *map(int, sys.argv[2:5])
+    name, batch, turns = sys.argv[1], *map(int, sys.argv[2:4])
     torch.set_num_threads(1)
     rank, size, _ = dynamix.torch.init_process_group()
     shape = (1, 28, 28) if name == "lenet" else (3, 32, 32)
-    count = batch * size * (iterations + 6)
+    count = batch * size * WINDOW * (turns + 2)
     data = TensorDataset(torch.randn(count, *shape), torch.randint(10, (count,)))
-    seconds = {True: [], False: []}
+    begin = {"plain": lambda: plain(name, batch, data, rank, size), "adapted": lambda: adapted(name, batch, data)}
+    kinds = sys.argv[4:] or list(begin)
+    loops = {kind: begin[kind]() for kind in kinds}
+    for loop in loops.values():
+        turn(loop)  # DDP rebuilds its buckets in the first iterations
+    seconds = {kind: [] for kind in kinds}
     for number in range(turns):
-        for adapt in ((True, False) if number % 2 else (False, True)):
-            seconds[adapt].append(turn(name, batch, data, iterations, adapt, rank, size) / iterations)
-    advice = first_advice(name, batch, data) if name == "lenet" else None
+        for kind in reversed(kinds) if number % 2 else kinds:
+            seconds[kind].append(turn(loops[kind]))
+    advice = first_advice(name, batch, data) if len(kinds) == 2 and name == "lenet" else None
     if rank == 0:
-        print(json.dumps({"adapted": seconds[True], "plain": seconds[False], "first_advice": advice}))
+        peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps({**seconds, "peak_mb": peak_mb, "first_advice": advice}))
 
 
 main()
