@@ -36,7 +36,13 @@ class PythonPolicy : public Policy {
     // Copies: the policy may keep what it is shown.
     const py::object decided = object_.attr("decide")(Round(round), States(states));
     if (py::isinstance<Actions>(decided)) return decided.cast<Actions>();
-    Sizes sizes{decided.cast<std::vector<double>>()};
+    Sizes sizes;
+    try {
+      sizes.local = decided.cast<std::vector<double>>();
+    } catch (const py::cast_error&) {
+      throw InputError::OutOfRange("decide()", py::repr(decided).cast<std::string>(),
+                                   "a list of numbers, or Actions");
+    }
     if (sizes.local.size() != round.entries.size())
       throw InputError::OutOfRange("decide()", std::to_string(sizes.local.size()) + " sizes",
                                    std::to_string(round.entries.size()) + ", one per worker");

@@ -44,9 +44,11 @@ class Policy:
         communication_ms; loss, accuracy, gradient_norm, noise_scale, learning_rate, progress; and,
         in dictionaries, network= and host=. docs/metrics.md lists them.
         """
-        batches = [int(batch) for batch in batches]
-        if self._start is None:
-            self._start = batches
+        batches = [_check.whole("batches", batch, 1, (1 << 31) - 1) for batch in batches]
+        workers = "one or more" if self._start is None else len(self._start)
+        if not batches or workers not in ("one or more", len(batches)):
+            raise _check.refused("batches", batches, f"{workers} sizes, one per worker")
+        self._start = self._start or batches
         entries = []
         for worker, (batch, start) in enumerate(zip(batches, self._start)):
             entry = _core.RoundEntry(self._bounds, start, batch, self._windows)
@@ -81,7 +83,10 @@ def _set(section, name, value, worker, workers):
     if not hasattr(section, name):
         raise _core.InputError(f"{name} is not allowed: expected a field of a report "
                                "(docs/metrics.md)")
-    setattr(section, name, float(numpy.broadcast_to(value, (workers,))[worker]))
+    try:
+        setattr(section, name, float(numpy.broadcast_to(value, (workers,))[worker]))
+    except (TypeError, ValueError):
+        raise _check.refused(name, value, f"a number, or {workers} of them") from None
 
 
 def make_arbitrator(policy, *, seed, guard):

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Mapping
 
-from dynamix import _core
+from dynamix import _check, _core
 from dynamix._policy import make_settings, read_target
 
 log = logging.getLogger("dynamix")
@@ -53,12 +53,18 @@ class Recorder:
     def begin(self, *, policy: str, workers: int, seed: int = 1, window: int = 10, settings=None,
               planned_samples: float = 0) -> None:
         """The process that writes calls it, once."""
-        self._folder = _core.RunFolder(
+        try:
+            self._folder = self._make_folder(policy, workers, seed, window, settings, planned_samples)
+        except RuntimeError as error:
+            raise _check.refused("run", self._path, f"a folder that can be written ({error})") from error
+        self._window_begin = self.seconds
+
+    def _make_folder(self, policy, workers, seed, window, settings, planned_samples):
+        return _core.RunFolder(
             self._path, policy=policy, workers=workers, seed=seed, window=window, name=self._name,
             settings=settings or make_settings("none", "constant", False, None, None, self._target),
             planned_samples=planned_samples, cluster=os.environ.get("DYNAMIX_CLUSTER", ""),
             workload=os.environ.get("DYNAMIX_WORKLOAD", ""))
-        self._window_begin = self.seconds
 
     def add(self, round, decision) -> None:
         """A round that was decided."""
@@ -82,7 +88,8 @@ class Recorder:
 
     def evaluated(self, *, accuracy: float = math.nan, loss: float = math.nan) -> bool:
         """On held-out data, just now. True when the target is reached."""
-        self._accuracy, self._loss = float(accuracy), float(loss)
+        accuracy, loss = _check.number("accuracy", accuracy), _check.number("loss", loss)
+        self._accuracy, self._loss = accuracy, loss
         good = (accuracy >= self._wanted.get("accuracy", math.inf)
                 or loss <= self._wanted.get("loss", -math.inf))
         if good and self._reached_s is None:

@@ -4,7 +4,7 @@ import os
 import pathlib
 from collections.abc import Iterable
 
-from dynamix import _core
+from dynamix import _check, _core
 
 
 class Run(dict):
@@ -34,4 +34,12 @@ def read_run(folder: str | os.PathLike) -> Run:
 
 def comparison(folders: Iterable[str | os.PathLike]) -> str:
     """The table that `dynamix compare` prints of recorded runs, and who won."""
-    return _core.comparison([pathlib.Path(folder, "summary.json").read_text() for folder in folders])
+    texts = []
+    for folder in folders:
+        try:
+            texts.append(pathlib.Path(folder, "summary.json").read_text())
+        except OSError as error:
+            raise _core.InputError(f"no {folder}/summary.json: not the folder of a run that ended") from error
+    if not texts:
+        raise _check.refused("folders", "none", "folders of runs that ended")
+    return _core.comparison(texts)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from dynamix import _core
+from dynamix import _check, _core
 
 try:
     import gymnasium
@@ -75,7 +75,8 @@ class VectorEnv(_Base):
                  miniature_share: float = 0.0, tasks: int = 256,
                  actions: str = "anchored,share,team+local", seed: int = 1, threads: int = 2,
                  missing: float = 0.0) -> None:
-        self.num_envs = num_envs
+        self.num_envs = num_envs = _check.whole("num_envs", num_envs, 1, 10000)
+        workers = _check.whole("workers", workers, 1, 4096)
         self.closed = False
         self._workers, self._missing, self._seed = workers, missing, seed
         self._all = _core.VectorEnvironment(
@@ -144,7 +145,10 @@ def evaluate(policies: Iterable[Any], suite: str = "heterogeneous_4x", *,
     """Runs every policy on every simulated job of a suite (a scenario, or a folder of them). Policies
     are names, files, objects with decide(round, states), or classes of such. Returns a list of
     JobResult: policy, scenario, workload, workers, seed, time_to_target_s, reached, accuracy."""
-    return _core.evaluate(list(policies), suite, list(workloads), list(workers), seeds, threads)
+    policies = list(policies)
+    if not policies:
+        raise _check.refused("policies", policies, "at least one")
+    return _core.evaluate(policies, suite, list(workloads), list(workers), seeds, threads)
 
 
 def compare(policies: Iterable[Any], suite: str = "heterogeneous_4x",

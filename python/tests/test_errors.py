@@ -23,6 +23,10 @@ BAD_OPTIONS = [
     ({"loader": {"shuffle": True}}, "shuffle"),
     ({"loader": 3}, "loader = 3"),
     ({"loader": {"in_order": False}}, "in_order"),
+    ({"loader": {"num_workers": "x"}}, r"loader\['num_workers'\] = x"),
+    ({"loader": {"bogus": 1}}, "loader: .*'bogus'"),
+    ({"loader": {"prefetch_factor": 3}}, "loader: prefetch_factor"),
+    ({"policy": "/nowhere/file.safetensors"}, "policy = /nowhere/file.safetensors"),
     ({"monitor": "xray"}, "monitor = xray"),
     ({"monitor": None}, "monitor = None"),
     ({"schedule": "sine"}, "schedule = sine"),
@@ -36,7 +40,13 @@ BAD_OPTIONS = [
     ({"scaler": 3}, "scaler = 3"),
     ({"count": 3}, "count = 3"),
     ({"run": 3}, "run = 3"),
+    ({"run": "/dev/null/run"}, "run = /dev/null/run"),
 ]
+
+
+class Stream(torch.utils.data.IterableDataset):
+    def __len__(self):
+        return 240
 
 
 def refuse_options(rank, size):
@@ -48,6 +58,13 @@ def refuse_options(rank, size):
             start(samples(), batch_size)
     with pytest.raises(dynamix.InputError, match="dataset = list_iterator"):
         start(iter([]))
+    with pytest.raises(dynamix.InputError, match="dataset = Stream"):
+        start(Stream())
+    model, optimizer, _ = start(samples())
+    with pytest.raises(dynamix.InputError, match="adapt.. takes a model once"):
+        dynamix.torch.adapt(model, optimizer, samples(), 8)
+    with pytest.raises(dynamix.InputError, match="an optimizer of the model's parameters"):
+        dynamix.torch.adapt(DistributedDataParallel(network()), optimizer, samples(), 8)
     with pytest.raises(dynamix.InputError, match="model = Sequential"):
         dynamix.torch.adapt(network(), None, samples(), 8)
     with pytest.raises(dynamix.InputError, match="optimizer = int"):
@@ -58,7 +75,7 @@ def test_bad_options_are_refused_with_field_value_and_what_is_allowed():
     run_ranks(1, refuse_options)
 
 
-def refuse_calls(rank, size):
+def refuse_calls(rank, size, folder):
     model, optimizer, job = start(samples())
     for epoch in ("x", -1, 1.5):
         with pytest.raises(dynamix.InputError, match=f"epoch = {epoch}"):
@@ -66,15 +83,126 @@ def refuse_calls(rank, size):
     for loss in ("low", torch.ones(3)):
         with pytest.raises(dynamix.InputError, match="loss = "):
             job.report(loss=loss)
-    for state in (None, {}, {"version": 99}):
+    for state in (None, {}, 3, {"version": 99}):
         with pytest.raises(dynamix.InputError, match="version = "):
             job.load_state_dict(state)
-    with pytest.raises(dynamix.InputError, match="samples = 240"):
-        job.load_state_dict({**job.state_dict(), "samples": 7})
+    for count in (None, "x", 2.5, -1):
+        model, optimizer, other = start(samples(), count=lambda batch, asked: count)
+        with pytest.raises(dynamix.InputError, match=r"count\(\) = "):
+            next(other.batches(0))
+    _, _, recorded = start(samples(), run=str(folder / "run"))
+    with pytest.raises(dynamix.InputError, match="accuracy = high"):
+        recorded.evaluated(accuracy="high")
 
 
-def test_bad_calls_of_a_job_are_refused():
-    run_ranks(1, refuse_calls)
+def test_bad_calls_of_a_job_are_refused(tmp_path):
+    run_ranks(1, refuse_calls, tmp_path)
+
+
+def refuse_states(rank, size):
+    model, optimizer, job = start(samples(), window=2)
+    train(model, optimizer, job, epochs=1)
+    good = job.state_dict()
+    for field in good:
+        with pytest.raises(dynamix.InputError):
+            job.load_state_dict({name: value for name, value in good.items() if name != field})
+        with pytest.raises(dynamix.InputError):
+            job.load_state_dict({**good, field: "x"})
+    for garbage in ({"samples": 7}, {"batches": []}, {"batches": [-4]}, {"start_batches": [4, 4]}, {"cursor": -1},
+                    {"period": 0}, {"noise_scale": [1.0]}, {"history": torch.ones(3)}, {"history": torch.ones(3, 2)}):
+        with pytest.raises(dynamix.InputError):
+            job.load_state_dict({**good, **garbage})
+    job.load_state_dict(good)
+    assert train(model, optimizer, job, epochs=2) > 0
+
+
+def train(model, optimizer, job, epochs):
+    """Samples that were read."""
+    before = job.samples_seen
+    for epoch in range(job.epoch, epochs):
+        for inputs, targets in job.batches(epoch):
+            step(model, optimizer, inputs, targets)
+    return job.samples_seen - before
+
+
+def test_a_state_that_is_not_a_jobs_is_refused_and_harms_nothing():
+    run_ranks(1, refuse_states)
+
+
+def go_on_after_close(rank, size, options):
+    model, optimizer, job = start(samples(), window=2, **options)
+    assert train(model, optimizer, job, epochs=1) == 240
+    job.close()
+    assert train(model, optimizer, job, epochs=2) == 240
+    job.close()
+
+
+@pytest.mark.parametrize("advisor", [None, "127.0.0.1:1"])
+def test_a_job_that_was_closed_trains_on(tmp_path, advisor):
+    options = {"advisor": advisor} if advisor else {"run": str(tmp_path / "run")}
+    run_ranks(1, go_on_after_close, options)
+
+
+def collate_anything(rank, size):
+    """Whatever the collate function makes, the samples are counted and the loop goes on."""
+    images, labels = torch.utils.data.default_collate([samples()[i] for i in range(8)])
+    for make in (lambda _: None, lambda rows: {"x": rows}, lambda rows: "text", lambda rows: iter(rows),
+                 lambda rows: ({"x": [torch.utils.data.default_collate(rows)]},)):
+        model, optimizer, job = start(samples(), loader={"collate_fn": make}, policy=Wanders(), window=2)
+        for _ in job.batches(0):
+            step(model, optimizer, images, labels)
+        assert job.samples_seen == 240
+
+
+def test_batches_may_be_anything():
+    run_ranks(1, collate_anything)
+
+
+class Says:
+    def __init__(self, word):
+        self.word = word
+
+    def decide(self, round, states):
+        return self.word
+
+
+def hear_nonsense(rank, size):
+    for word in (None, "x", 4, [], [8, 8, 8], [float("nan"), 8], [None, 8]):
+        model, optimizer, job = start(samples(), policy=Says(word), window=3)
+        train(model, optimizer, job, epochs=1)
+        assert job.batch_sizes == (8, 8)
+
+
+def test_a_policy_that_says_nonsense_changes_nothing():
+    run_ranks(2, hear_nonsense)
+    with pytest.raises(RuntimeError, match="a list of numbers, or Actions"):
+        dynamix.Policy(Says("x")).decide([8, 8], compute_ms=1.0)
+
+
+def interrupt(rank, size):
+    """In mid-epoch, between backward and step; and a pass without gradients through the DDP model."""
+    model, optimizer, job = start(Numbered(200), policy=Wanders(), window=2, loader={"num_workers": 1})
+    read = []
+    try:
+        for number, (inputs, numbers) in enumerate(job.batches(0)):
+            model(inputs * 0).sum().backward()
+            read += numbers.tolist()
+            if number == 5:
+                raise KeyboardInterrupt
+            optimizer.step()
+            optimizer.zero_grad()
+            with torch.no_grad():
+                model(inputs * 0)
+    except KeyboardInterrupt:
+        pass
+    for inputs, numbers in job.batches(0):
+        step(model, optimizer, inputs * 0, numbers)
+        read += numbers.tolist()
+    return read
+
+
+def test_a_loop_that_was_interrupted_goes_on():
+    assert sorted(sum(run_ranks(2, interrupt), [])) == list(range(200))
 
 
 def refuse_options_that_differ(rank, size):

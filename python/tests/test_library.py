@@ -39,6 +39,25 @@ def test_fields_that_do_not_exist_are_refused():
         round.numbers("warp")
 
 
+def test_numbers_that_make_no_round_are_refused(tmp_path):
+    for batches, measured, sentence in (([], {}, "batches = "), ([8, "x"], {}, "batches = x"), ([0, 8], {}, "batches = 0"),
+                                        ([8, 8], {"compute_ms": [1, 2, 3]}, "compute_ms = "),
+                                        ([8, 8], {"compute_ms": "x"}, "compute_ms = x")):
+        with pytest.raises(dynamix.InputError, match=sentence):
+            dynamix.Policy("balanced").decide(batches, **measured)
+    policy = dynamix.Policy("balanced")
+    policy.decide([8, 8], compute_ms=1.0)
+    with pytest.raises(dynamix.InputError, match="2 sizes, one per worker"):
+        policy.decide([8, 8, 8], compute_ms=1.0)
+    with pytest.raises(dynamix.InputError, match="num_envs = x"):
+        dynamix.simulator.VectorEnv("x")
+    with pytest.raises(dynamix.InputError, match="policies = "):
+        dynamix.simulator.compare([])
+    for folders in ([], [tmp_path]):
+        with pytest.raises(dynamix.InputError):
+            dynamix.comparison(folders)
+
+
 def test_packed_entries_are_exact_both_ways():
     entry = _core.RoundEntry(_core.BatchBounds(2, 99, 3), 12, 15, 7)
     report = entry.report

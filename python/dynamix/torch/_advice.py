@@ -66,11 +66,14 @@ class Remote:
     def __init__(self, advisor, job, rank, size):
         self._options = _check.advisor_options(advisor, job=_check.text("job", job or "job"), rank=rank, size=size)
         self._advisor = None
+        self._closed = False
 
     def decide(self, index, settings, entries):
         return None
 
     def submit(self, index, settings, entry, batch):
+        if self._closed:
+            return
         if self._advisor is None:
             self._advisor = _core.RemoteAdvisor(self._options, settings)
         self._advisor.submit(index, entry)
@@ -79,7 +82,7 @@ class Remote:
 
     def poll(self):
         """(ready, batch of an iteration or None)"""
-        return (True, None) if self._advisor is None else self._advisor.poll()
+        return (True, None) if self._advisor is None or self._closed else self._advisor.poll()
 
     def history(self):
         return torch.empty(0)
@@ -91,5 +94,6 @@ class Remote:
         return {} if self._advisor is None else self._advisor.counts()
 
     def close(self):
+        self._closed = True
         if self._advisor is not None:
             self._advisor.close()

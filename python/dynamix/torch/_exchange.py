@@ -23,6 +23,8 @@ import numpy
 import torch
 import torch.distributed as dist
 
+from dynamix import _check
+
 
 class HostClock:
     """Moments of a CPU job."""
@@ -131,7 +133,11 @@ class Exchange:
 
     def attach(self, model):
         """From here on; a model takes one hook in its life."""
-        model.register_comm_hook(self, _hook)
+        try:
+            model.register_comm_hook(self, _hook)
+        except RuntimeError as error:
+            raise _check.refused("model", type(model).__name__, "a model without a communication hook; "
+                                 "adapt() takes a model once") from error
         atexit.register(_settle, self._under_way)
 
     def gather(self, own):

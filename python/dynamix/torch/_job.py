@@ -14,6 +14,7 @@ import torch.distributed as dist
 
 from dynamix import Recorder, _check, _core
 from dynamix._policy import make_bounds, make_settings
+from dynamix.torch import _state
 from dynamix.torch._advice import InProcess, Remote
 from dynamix.torch._exchange import Exchange
 from dynamix.torch._loader import Loader, count_samples
@@ -24,7 +25,6 @@ from dynamix.torch._window import Sums, Window
 # Iterations after which a device's tail is read: its copy is on the host by then, and the host
 # does not wait for work it has just handed to the device.
 _DEVICE_LAG = 2
-_STATE_VERSION = 1
 
 
 class Job:
@@ -38,6 +38,9 @@ class Job:
             raise _check.refused("model", type(model).__name__, expected.__name__)
         if not isinstance(optimizer, torch.optim.Optimizer):
             raise _check.refused("optimizer", type(optimizer).__name__, "a torch.optim.Optimizer")
+        trained = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        if trained.isdisjoint(id(p) for p in model.parameters()):
+            raise _check.refused("optimizer", type(optimizer).__name__, "an optimizer of the model's parameters")
         if scaler is not None and not hasattr(scaler, "get_scale"):
             raise _check.refused("scaler", scaler, "a GradScaler, or anything with get_scale()")
         if count is not None and not callable(count):
@@ -52,7 +55,8 @@ class Job:
         self._epochs = None if epochs is None else _check.whole("epochs", epochs, 1, 1 << 31)
         self._rule = rule or ("sqrt" if is_adaptive(optimizer) else "adascale")
         self._target, self._schedule = target, schedule
-        self._scaler, self._count = scaler, count or count_samples
+        self._scaler = scaler
+        self._count = count_samples if count is None else _checked(count)
         self._base_rate, self._adaptive = base_rate(optimizer), is_adaptive(optimizer)
         self._base_batch, self._period = batch_size, 1  # a period: batches of an iteration
         self._settings()  # refuses what it cannot hold
@@ -70,12 +74,12 @@ class Job:
         self._start_batches = self._meet(batch_size)
         self._base_batch = sum(self._start_batches)
         self._begin()
+        self._exchange.attach(model)
         if self._recorder is not None and rank == 0:
             self._recorder.begin(policy=policy if isinstance(policy, str) else type(policy).__name__,
                                  workers=size, seed=self._seed, window=self._window_iterations,
                                  settings=self._settings(),
                                  planned_samples=(epochs or 0) * self._loader.samples)
-        self._exchange.attach(model)
         self._rate = RateRule(optimizer)
         model.register_forward_hook(self._see_output)
         self._close = weakref.finalize(self, self._advice.close)
@@ -215,7 +219,7 @@ class Job:
         if ended and not self._loader.switching:
             batches = self._exchange.tails[-1].next_batches() or batches
             in_window = in_window + 1 if batches == self._loader.next_batches else 0
-        return {"version": _STATE_VERSION, "samples": self._loader.samples, "seed": self._seed,
+        return {"version": _state.VERSION, "samples": self._loader.samples, "seed": self._seed,
                 "cursor": self._loader.cursor, "batches": list(batches),
                 "start_batches": list(self._start_batches), "base_batch": self._base_batch,
                 "base_rate": self._base_rate, "period": self._period,
@@ -226,9 +230,7 @@ class Job:
         """Goes on where `state` was saved, on any number of ranks: the cursor, the global batch and
         what the learning rate is relative to stay. With another number of ranks the global batch is
         shared out equally and the policy starts to observe anew."""
-        if not isinstance(state, Mapping) or state.get("version") != _STATE_VERSION:
-            found = state.get("version") if isinstance(state, Mapping) else type(state)
-            raise _check.refused("version", found, f"a state_dict of version {_STATE_VERSION}")
+        state = _state.read(state)
         if state["samples"] != self._loader.samples:
             raise _check.refused("samples", self._loader.samples, f"the {state['samples']} samples "
                                  "of the data set the job began with")
@@ -239,7 +241,7 @@ class Job:
         self._drop_window()
         same_ranks = len(state["batches"]) == self._exchange.size
         if same_ranks:
-            self._start_batches, batches = tuple(state["start_batches"]), state["batches"]
+            self._start_batches, batches = state["start_batches"], state["batches"]
             self._skipped = state["in_window"]
         else:
             size = self._exchange.size
@@ -326,6 +328,10 @@ class Job:
         loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", output)
         if isinstance(loss, torch.Tensor) and loss.dim() == 0:
             self.report(loss=loss)
+
+
+def _checked(count):
+    return lambda batch, asked: _check.whole("count()", count(batch, asked), 0, 1 << 31)
 
 
 def _make_monitor(best, model):

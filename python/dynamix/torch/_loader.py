@@ -24,19 +24,20 @@ class Loader:
                                      "besides it, since the job decides which samples a rank reads")
         if options.get("in_order", True) is False:  # PyTorch 2.6
             raise _check.refused("loader['in_order']", False, "batches in the order of their samples")
-        try:
-            self._samples = len(dataset)
-        except TypeError:
-            raise _check.refused("dataset", type(dataset).__name__,
-                                 "a map-style data set with len()") from None
+        if isinstance(dataset, torch.utils.data.IterableDataset) or not hasattr(dataset, "__len__"):
+            raise _check.refused("dataset", type(dataset).__name__, "a map-style data set with len()")
+        self._samples = len(dataset)
         if self._samples < len(batches):
             raise _check.refused("dataset", f"{self._samples} samples",
                                  f"at least one for each of {len(batches)} ranks")
+        workers = _check.whole("loader['num_workers']", options.get("num_workers", 0), 0, 1 << 16)
         self._drop_last = options.pop("drop_last", False)
         self._seed, self._rank = seed, rank
         self.depth = 0  # batches a rank asks for ahead; the job sets the largest of all ranks
-        if options.get("num_workers", 0) > 0:
-            self.depth = options["num_workers"] * (options.get("prefetch_factor") or 2)
+        if workers > 0:
+            ahead = options.get("prefetch_factor")
+            self.depth = workers * (2 if ahead is None else
+                                    _check.whole("loader['prefetch_factor']", ahead, 1, 1 << 16))
         self.batches = tuple(batches)  # in force for the batch handed out last
         self.cursor = 0                # samples handed out to the job
         self.taken = 0                 # batches handed out
@@ -45,7 +46,10 @@ class Loader:
         self._switch = None            # (batch number, batches): the next switch
         self._ahead = deque()          # planned and not yet handed out
         self._sampler = None
-        self._loader = torch.utils.data.DataLoader(dataset, batch_sampler=_Plan(self), **options)
+        try:
+            self._loader = torch.utils.data.DataLoader(dataset, batch_sampler=_Plan(self), **options)
+        except (TypeError, ValueError) as error:
+            raise _core.InputError(f"loader: {error}") from error
 
     @property
     def samples(self):

@@ -1,0 +1,52 @@
+"""What a job's state_dict holds, checked field by field: it may come from another job or a damaged
+file, and what is wrong with it should be said before training goes on."""
+from collections.abc import Mapping
+
+import torch
+
+from dynamix import _check, _core
+
+VERSION = 1
+_HIGH = 1 << 53
+_WHOLE = {"samples": 1, "seed": 0, "cursor": 0, "base_batch": 1, "period": 1, "iterations": 0,
+          "in_window": 0, "windows": 0, "advised_period": 1}  # and the least value
+_NUMBERS = ("base_rate", "noise")
+_PER_RANK = ("batches", "start_batches")
+
+
+def read(state):
+    """The state as a dictionary of Python's own types."""
+    if not isinstance(state, Mapping) or state.get("version") != VERSION:
+        found = state.get("version") if isinstance(state, Mapping) else type(state).__name__
+        raise _check.refused("version", found, f"a state_dict of version {VERSION}")
+    fields = (*_WHOLE, *_NUMBERS, *_PER_RANK, "advised", "noise_scale", "history")
+    missing = [field for field in fields if field not in state]
+    if missing:
+        raise _check.refused("state_dict", f"without {', '.join(missing)}", "what Job.state_dict() returned")
+    found = {field: _check.whole(field, state[field], low, _HIGH) for field, low in _WHOLE.items()}
+    found.update((field, _check.number(field, state[field])) for field in _NUMBERS)
+    found.update((field, _sizes(field, state[field])) for field in _PER_RANK)
+    ranks = len(found["batches"])
+    found["advised"] = None if state["advised"] is None else _sizes("advised", state["advised"])
+    for field in ("start_batches", "advised"):
+        if found[field] is not None and len(found[field]) != ranks:
+            raise _check.refused(field, state[field], f"{ranks} sizes, as many as batches has")
+    found["noise_scale"] = [_check.number("noise_scale", value)
+                            for value in _list("noise_scale", state["noise_scale"])]
+    if len(found["noise_scale"]) != len(_core.NoiseScale().state()):
+        raise _check.refused("noise_scale", state["noise_scale"], "what Job.state_dict() returned")
+    history = _check.of_type("history", state["history"], (torch.Tensor,), "a tensor")
+    if history.numel() > 0 and (history.dim() != 2 or history.shape[1] % ranks != 1 % ranks):
+        raise _check.refused("history", f"shape {tuple(history.shape)}", f"rounds of {ranks} ranks")
+    return {**found, "history": history}
+
+
+def _list(field, values):
+    return _check.of_type(field, values, (list, tuple), "a list")
+
+
+def _sizes(field, values):
+    sizes = tuple(_check.whole(field, value, 1, 1 << 31) for value in _list(field, values))
+    if not sizes:
+        raise _check.refused(field, values, "one size per rank")
+    return sizes
