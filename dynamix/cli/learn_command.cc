@@ -218,8 +218,8 @@ void ReadConfig(const std::string& path, CLI::App& command) {
     if (option->count() > 0) continue;  // the command line has the last word
     if (item.inputs.empty() || (item.inputs.size() == 1 && item.inputs.front().empty())) continue;
     const bool flag = option->get_expected_min() == 0;
-    option->add_result(
-        flag ? std::vector{option->get_flag_value(item.name, item.inputs.front())} : item.inputs);
+    option->add_result(flag ? std::vector{option->get_flag_value(item.name, item.inputs.front())}
+                            : item.inputs);
     option->run_callback();
   }
 }
