@@ -140,7 +140,7 @@ class GoodputPolicy : public Policy {
 
 struct CompositeOptions {
   double noise = 0.3;       // k_n: part of a step that noise takes at the base batch
-  double curvature = 0.01;  // k_c: part of a step that curvature takes at the base rate
+  double curvature = 0.06;  // k_c: part of a step that curvature takes at the base rate
   double horizon = 0.5;     // part of the schedule ahead in which the base batch gets to the target
   double step = 4;          // largest change of the global batch in a round
   double gain = 0.02;       // the global batch stays unless another promises this much more
