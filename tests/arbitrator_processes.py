@@ -1,4 +1,4 @@
-"""Arbitrators and jobs as real processes, and the ways to harm them. For arbitrator_faults_test.py and scripts/chaos.
+"""Arbitrators and jobs as real processes, and the ways to harm them. For arbitrator_*_test.py and scripts/chaos.
 
 Nothing here needs a process to be fast or slow: a job is held half way until its test has seen what it waits for.
 """
