@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "dynamix/host/launch_folder.h"
 #include "dynamix/host/worker_cgroups.h"
 
 namespace dynamix {
@@ -19,11 +20,15 @@ void AddTestbedCommand(CLI::App& app) {
       "clean", "Remove what testbeds and launches left behind that were killed");
   clean->add_flag("--json", *as_json, "one JSON object on stdout");
   clean->footer(
-      "Network namespaces and processes end with their testbed; only cgroups outlive kill -9. A\n"
-      "new testbed removes them as well. Running testbeds are left alone.\n"
+      "Network namespaces and processes end with their testbed; only cgroups and launchers' "
+      "folders\n"
+      "(dynamix-launch-*) outlive kill -9. A new testbed removes cgroups as well. What runs is "
+      "left\n"
+      "alone.\n"
       "Example:\n  dynamix testbed clean");
   clean->callback([as_json] {
-    const std::vector<std::string> removed = RemoveLeftovers();
+    std::vector<std::string> removed = RemoveLeftovers();
+    for (const std::string& folder : RemoveLeftLaunchFolders()) removed.push_back(folder);
     if (*as_json) {
       std::printf("%s\n", nlohmann::json{{"removed", removed}}.dump().c_str());
       return;

@@ -8,6 +8,7 @@ usage: testbed_command_test.py DYNAMIX FASHION_MNIST_FOLDER
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -109,16 +110,34 @@ def check_interrupt(program, work):
     assert not of(process), of(process)
 
 
+def launch_folder(process):
+    """Where its ranks find each other."""
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            if int(stat.read_text().rsplit(")", 1)[1].split()[1]) == process.pid:
+                found = re.search(rb"DYNAMIX_STORE=([^\0]*)", (stat.parent / "environ").read_bytes())
+                if found:
+                    return pathlib.Path(found[1].decode()).parent
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    raise AssertionError("no rank has a DYNAMIX_STORE")
+
+
 def check_kill(program, work):
     folder = work / "killed"
     process = subprocess.Popen(command(program, work, folder, "--workers", "2"), stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
     wait_for(lambda: len(lines(folder)) >= 2, process)
+    own = launch_folder(process)
+    assert own.exists(), own
+    subprocess.run([program, "testbed", "clean"], stdout=subprocess.DEVNULL, check=True)
+    assert own.exists(), "the folder of a launcher that lives was removed"
     process.kill()
     process.communicate(timeout=200)
     cleaned = subprocess.run([program, "testbed", "clean", "--json"], capture_output=True, text=True, check=True)
     json.loads(cleaned.stdout)
     assert not of(process), (of(process), cleaned.stdout)
+    assert not own.exists(), cleaned.stdout
 
 
 def check_launch(program, work):

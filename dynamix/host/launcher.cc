@@ -16,12 +16,12 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <system_error>
 
 #include "dynamix/core/input_error.h"
+#include "dynamix/host/launch_folder.h"
 #include "dynamix/host/output.h"
 
 namespace dynamix {
@@ -57,26 +57,6 @@ struct Stream {
 struct Rank {
   pid_t pid = -1;  // -1 once it has been waited for
   std::array<Stream, 2> streams;
-};
-
-// A folder nobody else can enter, gone with the object. Empty when there can be none.
-class PrivateFolder {
- public:
-  PrivateFolder() {
-    std::error_code error;
-    path_ = (std::filesystem::temp_directory_path(error) / "dynamix-launch-XXXXXX").string();
-    if (error || mkdtemp(path_.data()) == nullptr) path_.clear();
-  }
-  ~PrivateFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
 };
 
 int FreePort() {
@@ -343,7 +323,7 @@ class Launcher {
   }
 
   const LaunchOptions& options_;
-  const PrivateFolder folder_;  // of the file in which the ranks find each other
+  const LaunchFolder folder_;  // of the file in which the ranks find each other
   std::array<Output, 2> outputs_{{{STDOUT_FILENO, {}}, {STDERR_FILENO, {}}}};
   std::vector<Rank> ranks_;
   sigset_t old_mask_{};
