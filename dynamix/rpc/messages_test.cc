@@ -115,6 +115,7 @@ TEST(MessagesTest, EveryFieldOfAReportArrives) {
   message.entry = FilledEntry();
   message.worker = {"job", message.entry.report->rank, 1};
   message.window = message.entry.report->window;
+  message.entry.report->iteration_ms = kDayMs;  // no part is longer
   const Result<ReportMessage> back = ParseReport(EncodeReport(message));
   ASSERT_TRUE(back.ok()) << back.error();
   EXPECT_EQ(FieldsOf(back.value().entry), FieldsOf(message.entry));
@@ -140,8 +141,11 @@ TEST(MessagesTest, HostileMeasurementsAreClippedAndNotAnError) {
   const Result<ReportMessage> back = ParseReport(EncodeReport(message));
   ASSERT_TRUE(back.ok()) << back.error();
   EXPECT_EQ(back.value().entry.report->compute_ms, 0);
-  EXPECT_EQ(back.value().entry.report->communication_ms, kDayMs);
+  EXPECT_EQ(back.value().entry.report->communication_ms, message.entry.report->iteration_ms)
+      << "no part of an iteration is longer than the iteration";
   EXPECT_EQ(back.value().entry.report->host.cpu_use, 1);
+  message.entry.report->iteration_ms = 1e300;
+  EXPECT_EQ(ParseReport(EncodeReport(message)).value().entry.report->iteration_ms, kDayMs);
 }
 
 TEST(MessagesTest, WhatIsNotFiniteIsMissing) {

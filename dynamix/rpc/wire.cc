@@ -45,6 +45,10 @@ void Get(const v1::TrainingMeasurement& from, TrainingReport& to) {
 void Get(const v1::ReportRequest& from, Report& to) {
   to.iterations = from.iterations();
   DYNAMIX_TIME_FIELDS(DYNAMIX_GET)
+  // No part of an iteration is longer than the iteration: one lie of a day would be remembered by a
+  // policy for many rounds.
+  for (double* part : {&to.compute_ms, &to.wait_ms, &to.communication_ms})
+    if (*part > to.iteration_ms) *part = to.iteration_ms;
   Get(from.network(), to.network);
   Get(from.host(), to.host);
   Get(from.training(), to.training);
