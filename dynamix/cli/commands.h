@@ -14,6 +14,7 @@ namespace dynamix {
 void AddCalibrateCommand(CLI::App& app);
 void AddEvaluateCommand(CLI::App& app, VirtualSuite suite);
 void AddLearnCommand(CLI::App& app);
+void AddListCommand(CLI::App& app);
 void AddPolicyCommand(CLI::App& app);
 void AddReportCommand(CLI::App& app);
 

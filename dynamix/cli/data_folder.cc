@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <utility>
 
+#include "dynamix/cli/closest.h"
 #include "dynamix/core/input_error.h"
 
 namespace dynamix {
@@ -60,26 +60,34 @@ std::string DatasetFolder(const std::string& dataset) {
   return (fs::path(home ? home : ".") / ".cache" / "dynamix" / dataset).string();
 }
 
+std::vector<std::string> ShippedNames(const std::string& folder, const std::string& suffix) {
+  const fs::path shipped = fs::path(DataFolder()) / folder;
+  std::error_code error;
+  std::vector<std::string> names;
+  for (const auto& entry : fs::recursive_directory_iterator(shipped, error)) {
+    const std::string name = entry.path().lexically_relative(shipped).string();
+    if (name.ends_with(suffix)) names.push_back(name.substr(0, name.size() - suffix.size()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 std::string FindData(const std::string& what, const std::string& value, const std::string& folder,
-                     const std::string& suffix, std::vector<std::string> other_choices) {
+                     const std::string& suffix, const std::vector<std::string>& other_choices) {
   std::error_code error;
   const fs::file_status status = fs::status(value, error);
   if (fs::exists(status) && !fs::is_directory(status)) return value;
   if (error && status.type() != fs::file_type::not_found)
     throw InputError(what + " = " + value + " cannot be read: " + error.message());
-  const fs::path shipped = fs::path(DataFolder()) / folder;
-  const fs::path file = shipped / (value + suffix);
+  const fs::path file = fs::path(DataFolder()) / folder / (value + suffix);
   if (fs::exists(file, error)) return file.string();
-  std::vector<std::string> choices = std::move(other_choices);
-  for (const auto& entry : fs::recursive_directory_iterator(shipped, error)) {
-    const std::string name = entry.path().lexically_relative(shipped).string();
-    if (name.ends_with(suffix)) choices.push_back(name.substr(0, name.size() - suffix.size()));
-  }
+  std::vector<std::string> choices = ShippedNames(folder, suffix);
+  choices.insert(choices.end(), other_choices.begin(), other_choices.end());
   std::sort(choices.begin(), choices.end());
   std::string allowed = "a file, or one of: ";
   for (const std::string& choice : choices)
     allowed += (&choice == &choices.front() ? "" : ", ") + choice;
-  throw InputError::OutOfRange(what, value, allowed);
+  throw InputError::OutOfRange(what, value, allowed + DidYouMean(value, choices));
 }
 
 std::string FindWorkloadFile(const std::string& what, const std::string& value) {

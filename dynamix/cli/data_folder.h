@@ -18,12 +18,16 @@ std::string FashionMnistFolder();
 // $DYNAMIX_DATASETS/NAME or ~/.cache/dynamix/NAME.
 std::string DatasetFolder(const std::string& dataset);
 
+// The stems of all files in FOLDER of the data folder and the folders in it ("demo/lenet_fashion"),
+// sorted.
+std::vector<std::string> ShippedNames(const std::string& folder, const std::string& suffix);
+
 // A path as the user wrote it, or the file of that stem in FOLDER of the data folder ("default" ->
 // policies/default.safetensors, "demo/lenet_fashion" -> workloads/demo/lenet_fashion.toml).
 // Throws InputError naming `what`, the value and the choices: the files there, and `other_choices`,
 // which the caller knows without a file.
 std::string FindData(const std::string& what, const std::string& value, const std::string& folder,
-                     const std::string& suffix, std::vector<std::string> other_choices = {});
+                     const std::string& suffix, const std::vector<std::string>& other_choices = {});
 
 // Of a workload, by FindData.
 std::string FindWorkloadFile(const std::string& what, const std::string& value);

@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
     dynamix::AddEvaluateCommand(app, dynamix::BecomeTrainerForSuite);
     dynamix::AddCalibrateCommand(app);
     dynamix::AddLearnCommand(app);
+    dynamix::AddListCommand(app);
     dynamix::AddPolicyCommand(app);
     dynamix::AddReportCommand(app);
     dynamix::AddMonitorCommand(app);

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "dynamix/cli/commands.h"
+#include "dynamix/cli/data_folder.h"
 #include "dynamix/core/features.h"
 #include "dynamix/host/atomic_file.h"
 #include "dynamix/ppo/export.h"
@@ -176,10 +177,14 @@ void AddPolicyCommand(CLI::App& app) {
   // The flags live as long as the callbacks that read them.
   const auto show_flags = std::make_shared<ShowFlags>();
   CLI::App* show = policy->add_subcommand("show", "Print what a policy file is");
-  show->add_option("file", show_flags->path, "Policy file (.safetensors)")->required();
+  show->add_option("file", show_flags->path, "Policy file, or a shipped policy by its name")
+      ->required();
   show->add_flag("--json", show_flags->json, "One JSON object for machines");
-  show->footer("Example:\n  dynamix policy show policies/default.safetensors");
-  show->callback([show_flags] { Show(*show_flags); });
+  show->footer("Example:\n  dynamix policy show default");
+  show->callback([show_flags] {
+    show_flags->path = FindData("policy", show_flags->path, "policies", ".safetensors");
+    Show(*show_flags);
+  });
 
   const auto merge_flags = std::make_shared<MergeFlags>();
   CLI::App* merge = policy->add_subcommand(

@@ -4,10 +4,12 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <cstdio>
 #include <exception>
 #include <string>
 
+#include "dynamix/cli/closest.h"
 #include "dynamix/cli/interrupt.h"
 #include "dynamix/cli/version.h"
 #include "dynamix/core/check.h"
@@ -22,6 +24,33 @@ constexpr int kBadInput = 2;
 constexpr int kFailed = 1;
 constexpr int kOurBug = 70;
 constexpr int kInterrupted = 130;
+
+// What a command line with an unknown command or flag may have meant; empty when all are known.
+std::string Meant(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* command = &app;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--") break;
+    std::vector<std::string> choices;
+    if (!word.starts_with("-")) {
+      const CLI::App* next = nullptr;
+      for (const CLI::App* each : command->get_subcommands({})) {
+        choices.push_back(each->get_name());
+        if (each->check_name(word)) next = each;
+      }
+      if (next != nullptr) command = next;
+      if (next != nullptr || choices.empty()) continue;  // choices.empty(): it is a value
+    } else {
+      const std::string name = word.substr(0, word.find('='));
+      if (word.size() > 1 && std::isdigit(static_cast<unsigned char>(word[1]))) continue;
+      if (command->get_option_no_throw(name) != nullptr) continue;
+      for (const CLI::Option* option : command->get_options())
+        for (const std::string& each : option->get_lnames()) choices.push_back("--" + each);
+    }
+    return word + " is not known" + DidYouMean(word.substr(0, word.find('=')), choices);
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -41,6 +70,10 @@ int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&)) {
     app.parse(argc, argv);
     return 0;
   } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) {
+      const std::string meant = Meant(app, argc, argv);
+      if (!meant.empty()) std::fprintf(stderr, "dynamix: %s\n", meant.c_str());
+    }
     const int code = app.exit(error);
     return code == 0 ? 0 : kBadInput;
   } catch (const InputError& error) {

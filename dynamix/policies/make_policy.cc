@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/policies/rules.h"
 
@@ -67,15 +68,21 @@ struct NamedRule {
   std::string_view name;
   // From the whole name and what follows its colon.
   std::unique_ptr<Policy> (*make)(std::string_view policy, std::string_view constants);
+  std::string_view description;
 };
 
 constexpr std::array<NamedRule, 6> kRules = {{
-    {"static", MakeStatic},
-    {"balanced", MakeRule<BalancedPolicy, BalancedOptions>},
-    {"base", MakeRule<BasePolicy, BalancedOptions>},
-    {"noise_scale", MakeRule<NoiseScalePolicy, NoiseScaleOptions>},
-    {"goodput", MakeRule<GoodputPolicy, GoodputOptions>},
-    {"composite", MakeRule<CompositePolicy, CompositeOptions>},
+    {"static", MakeStatic, "holds the start batches; static:N gives every worker N samples"},
+    {"balanced", MakeRule<BalancedPolicy, BalancedOptions>,
+     "equal compute times at a constant global batch (OmniLearn, LB-BSP)"},
+    {"base", MakeRule<BasePolicy, BalancedOptions>,
+     "equal compute times, straight at the job's base batch"},
+    {"noise_scale", MakeRule<NoiseScalePolicy, NoiseScaleOptions>,
+     "the global batch follows the gradient noise scale (McCandlish et al., KungFu)"},
+    {"goodput", MakeRule<GoodputPolicy, GoodputOptions>,
+     "the most throughput x efficiency (Pollux, AdaptDL)"},
+    {"composite", MakeRule<CompositePolicy, CompositeOptions>,
+     "the least time to go under the learning-rate rule and schedule"},
 }};
 
 const NamedRule* FindRule(std::string_view policy) {
@@ -91,6 +98,12 @@ std::vector<std::string> RuleNames() {
   std::vector<std::string> names;
   for (const NamedRule& rule : kRules) names.emplace_back(rule.name);
   return names;
+}
+
+std::string RuleDescription(std::string_view name) {
+  const NamedRule* rule = FindRule(name);
+  DYNAMIX_CHECK(rule != nullptr, "a rule");
+  return std::string(rule->description);
 }
 
 bool IsRule(std::string_view name) { return FindRule(name) != nullptr; }

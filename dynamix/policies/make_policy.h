@@ -33,5 +33,7 @@ bool IsRule(std::string_view name);
 PolicySpec RuleSpec(const std::string& name);
 
 std::vector<std::string> RuleNames();
+// One line. `name` is one of RuleNames().
+std::string RuleDescription(std::string_view name);
 
 }  // namespace dynamix
