@@ -45,9 +45,11 @@ class FindPolicyTest : public testing::Test {
 };
 
 TEST_F(FindPolicyTest, AMisspeltNameIsAnsweredWithEveryRuleAndEveryShippedPolicy) {
-  EXPECT_EQ(Complaint("balancd"),
-            "policy = balancd is not allowed: expected a file, or one of: "
-            "ape, balanced, base, composite, goodput, noise_scale, static, static:N, zebra");
+  EXPECT_EQ(
+      Complaint("balancd"),
+      "policy = balancd is not allowed: expected a file, or one of: "
+      "ape, balanced, base, composite, goodput, noise_scale, static, static:N, zebra; did you mean "
+      "balanced?");
 }
 
 TEST_F(FindPolicyTest, RulesNeedNoFile) {
