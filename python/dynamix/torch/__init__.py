@@ -61,7 +61,8 @@ def adapt(model: DistributedDataParallel, optimizer: Optimizer, dataset: Dataset
     scaler      a GradScaler, or anything with get_scale(): what the loss is multiplied by
     guard       take back advice that makes the job slower
     monitor     best source of network metrics: "ebpf", "inet_diag", "own_sockets", "interface"; or
-                "none" to measure neither network nor host
+                "none" to measure neither network nor host. Where "ebpf" is refused, "own_sockets"
+                follows: "inet_diag" walks through all sockets of the machine
     count       function (batch, asked) -> samples in a batch, when they are not the first dimension
                 of its first tensor
     run         folder that rank 0 records the run in, or a Recorder; not with `advisor`, where the

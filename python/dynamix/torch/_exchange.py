@@ -64,18 +64,21 @@ class Tail:
         self._work = dist.all_reduce(self._sums, group=group, async_op=True)
         self._host = None
         self._copied = None
+        self._values = None  # the sums as numbers
 
     def samples(self):
-        """The job's samples, a tensor on the device."""
+        """The job's samples: a number, or on a device a tensor."""
         if self._work is not None:
             self._work.wait()
             self._work = None
-            if self._sums.is_cuda:
+            if self._sums.device.type == "cpu":
+                self._values = self._sums.tolist()
+            elif self._sums.is_cuda:
                 self._host = torch.empty(self._sums.shape, dtype=self._sums.dtype, pin_memory=True)
                 self._host.copy_(self._sums, non_blocking=True)
                 self._copied = torch.cuda.Event()
                 self._copied.record()
-        return self._sums[0]
+        return self._sums[0] if self._values is None else self._values[0]
 
     def next_batches(self):
         """Each rank's next batch when all ranks are ready, else None. For a device's tail, ask some
@@ -83,11 +86,12 @@ class Tail:
         self.samples()
         if self._copied is not None:
             self._copied.synchronize()
-        values = (self._sums if self._host is None else self._host).tolist()
-        size = len(values) - self.SLOTS
-        if values[self.READY] < size:
+        if self._values is None:
+            self._values = (self._sums if self._host is None else self._host).tolist()
+        size = len(self._values) - self.SLOTS
+        if self._values[self.READY] < size:
             return None
-        return tuple(int(batch) for batch in values[self.SLOTS:])
+        return tuple(int(batch) for batch in self._values[self.SLOTS:])
 
 
 def squared_norm(flat):
@@ -211,7 +215,7 @@ class Exchange:
         begin = self.clock.stamp()
         samples = sum(tail.samples() for tail in self.tails)
         self._stall = (begin, self.clock.stamp())
-        return self._samples / samples
+        return self._samples / samples if self._samples else 0.0
 
     def _arrived(self, future):
         average = future.value()[0]

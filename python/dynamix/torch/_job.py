@@ -338,7 +338,13 @@ def _make_monitor(best, model):
     if _check.text("monitor", best) == "none":
         return None
     device = next(model.parameters()).device
-    return _core.Monitor(best, device.index if device.type == "cuda" else -1)
+    index = device.index if device.type == "cuda" else -1
+    monitor = _core.Monitor(best, index)
+    if best == "ebpf" and monitor.tier == _core.NetworkTier.inet_diag:
+        # inet_diag walks through all sockets of the machine, milliseconds in every window; those of
+        # this process can be asked one by one.
+        monitor = _core.Monitor("own_sockets", index)
+    return monitor
 
 
 def _make_recorder(run, job, target):

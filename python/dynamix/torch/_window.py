@@ -12,18 +12,18 @@ LOSS, LOSS_SAMPLES, ACCURACY, ACCURACY_SAMPLES, RATE, COLUMNS = range(5, 11)
 
 
 class Sums:
-    """Of what the user reports in an iteration, weighted by samples; tensors stay on their device."""
+    """What the user reports in an iteration, each with its samples; tensors stay on their device and
+    are added up when the window is read."""
 
     def __init__(self):
-        self.values = {"loss": (0.0, 0), "accuracy": (0.0, 0)}
+        self.values = {"loss": [], "accuracy": []}
 
     def add(self, name, value, samples):
         if isinstance(value, torch.Tensor) and value.numel() == 1:
             value = value.detach().reshape(())
         else:
             value = _check.number(name, value)
-        total, count = self.values[name]
-        self.values[name] = (total + value * samples, count + samples)
+        self.values[name].append((value, samples))
 
 
 class Window:
@@ -45,8 +45,8 @@ class Window:
         loss by before backward."""
         values = []
         for iteration, sums, _ in self._rows:
-            values += [iteration.own_square, iteration.averaged_square, sums.values["loss"][0],
-                       sums.values["accuracy"][0]]
+            values += [iteration.own_square, iteration.averaged_square]
+            values += [value for said in sums.values.values() for value, _ in said]
         host = iter(_read(values))
         table = numpy.empty((len(self._rows), COLUMNS))
         for line, (iteration, sums, rate) in zip(table, self._rows):
@@ -55,11 +55,13 @@ class Window:
             paused = sum(span(*pause) for pause in iteration.pauses)
             # Who waits for another rank's count waits for its loader, and does not compute.
             stalled = span(*iteration.stall) if iteration.stall else 0.0
+            said = []
+            for pairs in sums.values.values():
+                said += [sum(next(host) * samples for _, samples in pairs), sum(samples for _, samples in pairs)]
             line[:] = (iteration.samples,
                        span(iteration.begin, iteration.ready) - paused - stalled,
                        span(iteration.ready, iteration.done) + stalled, iteration.samples * own,
-                       averaged, next(host), sums.values["loss"][1], next(host),
-                       sums.values["accuracy"][1], rate)
+                       averaged, *said, rate)
         return table
 
 
