@@ -10,7 +10,8 @@
 // is 1 at the base batch B_0. In units of eta_0 sigma |G|^2, a step is worth
 //
 //   P(B) = f (1 - curvature - noise)
-//   curvature = k_c sigma f
+//   curvature = k_c sigma f                 0 with AdaScale, whose f is chosen so that the rate is
+//                                           safe for the noise at B
 //   noise     = k_n w f B_0 / B
 //   w         = phi / (phi + B_0)
 //
@@ -111,7 +112,9 @@ Decisions CompositePolicy::Decide(const Round& round, const States& states, Rng&
   const Schedule schedule = IsMissing(seen) ? Schedule::kConstant : round.schedule;
   const double start = IsMissing(seen) ? 0 : seen;
   const double noise_part = options_.noise * noise / (noise + base);
-  const double curvature_part = options_.curvature * ScheduleFactor(schedule, start);
+  const double curvature_part = round.rule == LearningRateRule::kAdaScale
+                                    ? 0
+                                    : options_.curvature * ScheduleFactor(schedule, start);
   const auto step = [&](double batch) {
     const double f = LearningRateFactor(round.rule, batch, base, noise);
     return f * (1 - curvature_part * f - noise_part * f * base / batch);

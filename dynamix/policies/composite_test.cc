@@ -27,7 +27,8 @@ TEST(CompositePolicyTest, OnAConstantScheduleItTakesTheMostProgressPerSecond) {
       const double f = LearningRateFactor(rule, batch, 256, 500);
       const double noise = options.noise * 500 / 756 * f * 256 / batch;
       // All workers at the same time: 8 samples per ms after 5 ms.
-      return f * (1 - options.curvature * f - noise) / (5 + batch / 8 + 30);
+      const double curvature = rule == LearningRateRule::kAdaScale ? 0 : options.curvature * f;
+      return f * (1 - curvature - noise) / (5 + batch / 8 + 30);
     };
     EXPECT_GT(rate(loop.global_batch()), 0.97 * rate(BatchOfMost(rate))) << Name(rule);
     EXPECT_LT(loop.Imbalance(), 1.1);
