@@ -214,6 +214,25 @@ void Arbitrator::SetPolicy(const PolicySpec& policy) {
   options_.objective = policy.objective;
 }
 
+void Arbitrator::VisitMemory(Memory& memory) {
+  DYNAMIX_CHECK(policy_ != nullptr, "a learner is saved by itself");
+  Slot& slot = slots_.front();
+  Rng::State words = rng_.state();
+  std::vector<int> batches = Batches(slot.round);
+  std::string name = name_;
+  Memory own;  // of the policy
+  own(*policy_);
+  std::vector<double> numbers = own.numbers();
+  memory(slot.encoder, words, batches, clock_, guard_, name, numbers);
+  rng_ = Rng(words);
+  slot.round.entries.resize(batches.size());
+  for (std::size_t i = 0; i < batches.size(); ++i) slot.round.entries[i].batch = batches[i];
+  if (name != name_) return guard_.Reset();
+  Memory read(std::move(numbers));
+  read(*policy_);
+  read.ExpectEnd();
+}
+
 TeamReward Arbitrator::TakeMeanReward() {
   TeamReward mean = reward_sum_;
   if (reward_count_ > 0) {

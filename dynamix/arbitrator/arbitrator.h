@@ -74,6 +74,10 @@ class Arbitrator {
   // From the next round on; what is remembered of the job stays. A job that learns keeps learning:
   // it is only told apart by its name.
   void SetPolicy(const PolicySpec& policy);
+  // Everything that decisions to come depend on, of one job whose policy is frozen; its length does
+  // not depend on the number of rounds. What another policy remembered is left out when it is read:
+  // that policy was swapped, as by SetPolicy.
+  void VisitMemory(Memory& memory);
 
   // The first round of a new job in slot `job`.
   void Start(int job, const Round& round);

@@ -34,6 +34,96 @@ TEST(ArbitratorTest, TurnsRoundsIntoBatchesThroughTheWholeLoop) {
   EXPECT_EQ(arbitrator.Step(round, {}).states.workers, 3);
 }
 
+// Wants what chance and the number of its decisions say.
+class Gambler : public Policy {
+ public:
+  std::string_view name() const override { return "gambler"; }
+  Decisions Decide(const Round& round, const States&, Rng& rng) override {
+    ++decided_;
+    Sizes sizes;
+    for (std::size_t i = 0; i < round.entries.size(); ++i)
+      sizes.local.push_back(rng.Uniform(16, 64) + decided_ % 7);
+    return sizes;
+  }
+  void Reset() override { decided_ = 0; }
+  void VisitMemory(Memory& memory) override { memory(decided_); }
+
+ private:
+  int decided_ = 0;
+};
+
+class ArbitratorMemoryTest : public testing::Test {
+ protected:
+  static PolicySpec Gambling(const std::string& name = "gambler") {
+    return {name, {}, [] { return std::make_unique<Gambler>(); }};
+  }
+  static ArbitratorOptions Guarded() {
+    ArbitratorOptions options;
+    options.guard = {.measure = 2, .rounds = 2, .hold = 3};
+    return options;
+  }
+  // The rounds of a job that the policy slows down now and then, so that the guard has work.
+  Round Next(const std::vector<int>& sizes) {
+    Round round = job_.Step(sizes);
+    for (RoundEntry& entry : round.entries) entry.report->iteration_ms *= 1 + (round.index / 5) % 3;
+    return round;
+  }
+  static std::vector<double> Written(Arbitrator& arbitrator) {
+    Memory memory;
+    memory(arbitrator);
+    return memory.numbers();
+  }
+
+  FakeJob job_{3, 64, 1e9};
+};
+
+TEST_F(ArbitratorMemoryTest, AJobGoesOnFromItAsIfNeverStopped) {
+  Arbitrator whole(Gambling(), Guarded());
+  std::vector<Round> rounds = {job_.Reset()};
+  std::vector<Decision> decisions;
+  std::vector<std::vector<double>> memories;
+  for (int i = 0; i < 60; ++i) {
+    decisions.push_back(whole.Step(rounds.back()));
+    memories.push_back(Written(whole));
+    rounds.push_back(Next(decisions.back().sizes));
+  }
+  EXPECT_GT(whole.guard().fallbacks(), 1);
+  for (const int stop : {0, 1, 4, 7, 12, 25, 40}) {
+    Arbitrator rest(Gambling(), Guarded());
+    Memory memory(memories[stop]);
+    memory(rest);
+    memory.ExpectEnd();
+    for (int i = stop + 1; i < 60; ++i) {
+      const Decision decision = rest.Step(rounds[i]);
+      ASSERT_EQ(decision.sizes, decisions[i].sizes) << stop << " " << i;
+      ASSERT_EQ(decision.guard, decisions[i].guard) << stop << " " << i;
+      ASSERT_EQ(decision.rewards.team.total, decisions[i].rewards.team.total) << stop << " " << i;
+    }
+    EXPECT_EQ(rest.guard().fallbacks(), whole.guard().fallbacks());
+  }
+}
+
+TEST_F(ArbitratorMemoryTest, DoesNotGrowWithTheJob) {
+  Arbitrator arbitrator(Gambling());
+  Round round = job_.Reset();
+  std::size_t after_ten = 0;
+  for (int i = 0; i < 500; ++i) {
+    round = Next(arbitrator.Step(round).sizes);
+    if (i == 10) after_ten = Written(arbitrator).size();
+  }
+  EXPECT_LE(Written(arbitrator).size(), after_ten + 20) << "the guard looks at a few rounds";
+}
+
+TEST_F(ArbitratorMemoryTest, OfAnotherPolicyOnlyWhatIsKnownOfTheJobIsTaken) {
+  Arbitrator first(Gambling()), second(Gambling("another"));
+  Round round = job_.Reset();
+  for (int i = 0; i < 20; ++i) round = Next(first.Step(round).sizes);
+  Memory memory(Written(first));
+  memory(second);
+  memory.ExpectEnd();
+  EXPECT_EQ(second.Step(round).policy, "another");
+}
+
 TEST(ParallelForTest, DoesEveryPieceOnceAndPassesOnAFailure) {
   std::vector<int> done(1000, 0);
   ParallelFor(1000, 4, [&](int i) { ++done[i]; });

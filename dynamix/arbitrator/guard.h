@@ -50,11 +50,16 @@ class Guard {
   double rate() const { return rates_.empty() ? kMissing : RateOf(rates_.back()); }
   // A new policy starts with a clean record, from the rate before that is known.
   void Reset();
+  void VisitMemory(Memory& memory) {
+    memory(state_, rates_, before_, noise_scale_, loss_, best_loss_, good_, hold_left_, in_a_row_,
+           fallbacks_, advised_);
+  }
 
  private:
   // What a round achieved, or a median of several.
   struct Rate {
     double throughput = kMissing, batch = kMissing, capacity = kMissing;
+    void VisitMemory(Memory& memory) { memory(throughput, batch, capacity); }
   };
   double RateOf(const Rate& rate) const;
   Rate MedianRate() const;

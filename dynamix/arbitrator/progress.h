@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "dynamix/core/memory.h"
 #include "dynamix/core/objective.h"
 #include "dynamix/core/round.h"
 
@@ -41,6 +42,7 @@ class SmoothedLoss {
   double value() const { return value_; }  // missing before the first
   // How far the loss is above `reference`: 0.5 is half of the reference's size.
   double RiseAbove(double reference) const;
+  void VisitMemory(Memory& memory) { memory(value_, last_, movement_); }
 
  private:
   double value_ = kMissing, last_ = kMissing;
@@ -77,6 +79,7 @@ class ProgressClock {
   double loss() const { return loss_.value(); }  // smoothed; missing before the first
   // Seconds that count as one unit of time for discounts.
   double TimeScale() const;
+  void VisitMemory(Memory& memory) { memory(loss_, rate_, seconds_, window_s_); }
 
  private:
   RecordedCurve curve_;

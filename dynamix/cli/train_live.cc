@@ -165,7 +165,8 @@ std::unique_ptr<Advisor> LiveRank::MakeAdvisor(const TrainFlags& flags, const Tr
         [this](const Round& round, const std::vector<int>&) {
           const Stopwatch recording(overhead_s);
           Record(round);
-        });
+        },
+        [this](Memory& memory) { arbitrator.VisitMemory(memory); });
   RemoteAdvisorOptions options = MakeAdvisorOptions(flags.advisor);
   if (options.job.empty()) options.job = job.name;
   options.rank = group->rank();

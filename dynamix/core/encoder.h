@@ -22,6 +22,7 @@ class Encoder {
   States Encode(const Round& round);
   // The next round is the first of a new job.
   void Reset();
+  void VisitMemory(Memory& memory) { memory(workers_, job_); }
 
  private:
   // A batch in force, and when and how it last changed.
@@ -30,12 +31,14 @@ class Encoder {
     double last_change = 0;  // log2
     int change_age = 0;      // rounds since that change
     void Remember(double now);
+    void VisitMemory(Memory& memory) { memory(batch, last_change, change_age); }
   };
   // What is remembered of one worker between rounds.
   struct WorkerMemory {
     double samples_per_ms = kMissing;  // smoothed
     BatchMemory batch;
     double local_batch = 0, compute_ms = 0;  // of the newest report; 0 before the first
+    void VisitMemory(Memory& memory) { memory(samples_per_ms, batch, local_batch, compute_ms); }
   };
   // How compute time follows the batch: d log t / d log b, a least-squares slope over the changes
   // of all workers, pulled to a prior while there are few. Changes, not values: another speed of
@@ -45,6 +48,7 @@ class Encoder {
     void Add(double batch_change, double time_change);
     void Forget();  // old changes were made around another batch
     double value() const;
+    void VisitMemory(Memory& memory) { memory(products, squares); }
   };
   // What is remembered of the job.
   struct JobMemory {
@@ -58,6 +62,10 @@ class Encoder {
     double accuracy_gain = kMissing;
     double iteration_ms = kMissing;  // of the first measured window
     Elasticity elasticity;
+    void VisitMemory(Memory& memory) {
+      memory(batch, loss, loss_slope, loss_fall, log_noise, promised, accuracy, accuracy_gain,
+             iteration_ms, elasticity);
+    }
   };
 
   // The features every worker shares, clipped: what the job is configured with, how its training

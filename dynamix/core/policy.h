@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "dynamix/core/memory.h"
 #include "dynamix/core/rng.h"
 #include "dynamix/core/round.h"
 
@@ -52,6 +53,9 @@ class Policy {
   virtual Decisions Decide(const Round& round, const States& states, Rng& rng) = 0;
   // Forgets everything learned about the current job: the next round is the first of a new one.
   virtual void Reset() = 0;
+  // Names what is remembered of the current job, for checkpoints. A policy that remembers nothing
+  // has nothing to name.
+  virtual void VisitMemory(Memory&) {}
 };
 
 }  // namespace dynamix

@@ -10,6 +10,7 @@
 
 #include <vector>
 
+#include "dynamix/core/memory.h"
 #include "dynamix/core/round.h"
 
 namespace dynamix {
@@ -77,6 +78,7 @@ class TimeLine {
   // The local batches that let all active workers finish together at a global batch, one per entry;
   // 0 for inactive ones. Requires known().
   std::vector<double> Split(const Round& round, double global_batch) const;
+  void VisitMemory(Memory& memory) { memory(workers_, elasticity_, exchange_ms_); }
 
  private:
   // Sums over a worker's windows, with exponentially falling weights.
@@ -84,6 +86,7 @@ class TimeLine {
     double weight = 0, b = 0, t = 0, bb = 0, bt = 0;
     double mean_batch() const { return b / weight; }
     double mean_ms() const { return t / weight; }
+    void VisitMemory(Memory& memory) { memory(weight, b, t, bb, bt); }
   };
 
   void AddWindow(double batch, double compute_ms, Windows& windows) const;

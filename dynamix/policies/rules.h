@@ -52,6 +52,7 @@ class BalancedPolicy : public Policy {
   std::string_view name() const override { return "balanced"; }
   Decisions Decide(const Round& round, const States& states, Rng& rng) override;
   void Reset() override { global_batch_ = 0; }
+  void VisitMemory(Memory& memory) override { memory(global_batch_); }
 
  private:
   BalancedOptions options_;
@@ -95,6 +96,7 @@ class NoiseScalePolicy : public Policy {
   std::string_view name() const override { return "noise_scale"; }
   Decisions Decide(const Round& round, const States& states, Rng& rng) override;
   void Reset() override { *this = NoiseScalePolicy(options_); }
+  void VisitMemory(Memory& memory) override { memory(noise_, global_batch_, balanced_); }
 
  private:
   NoiseScaleOptions options_;
@@ -130,6 +132,7 @@ class GoodputPolicy : public Policy {
   std::string_view name() const override { return "goodput"; }
   Decisions Decide(const Round& round, const States& states, Rng& rng) override;
   void Reset() override { *this = GoodputPolicy(options_); }
+  void VisitMemory(Memory& memory) override { memory(noise_, time_, global_batch_); }
 
  private:
   GoodputOptions options_;
@@ -170,6 +173,7 @@ class CompositePolicy : public Policy {
   std::string_view name() const override { return "composite"; }
   Decisions Decide(const Round& round, const States& states, Rng& rng) override;
   void Reset() override { *this = CompositePolicy(options_); }
+  void VisitMemory(Memory& memory) override { memory(noise_, time_, global_batch_); }
 
  private:
   CompositeOptions options_;

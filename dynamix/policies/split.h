@@ -25,6 +25,7 @@ class NoiseMemory {
   void Add(const Round& round);
   // In samples; missing before anybody reported one.
   double value() const;
+  void VisitMemory(Memory& memory) { memory(log2_); }
 
  private:
   double weight_;

@@ -78,7 +78,8 @@ class LiveJobTest : public testing::Test {
           seen += static_cast<int>(round.index) + 1;
           return std::vector<int>{4 + seen % 7, 9};
         },
-        [&outcome](const Round&, const std::vector<int>&) { ++outcome.decisions; });
+        [&outcome](const Round&, const std::vector<int>&) { ++outcome.decisions; },
+        [&seen](Memory& memory) { memory(seen); });
     WorkerOptions options = job_.options;
     options.start_batch = job_.start_batches[group.rank()];
     options.bounds.min = 1;

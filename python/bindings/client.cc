@@ -90,7 +90,8 @@ void BindAdvisor(py::module_& module) {
       .def(
           py::init([](std::string addresses, std::string job, int rank, int size, std::string token,
                       std::string tls_authority, std::string tls_certificate, std::string tls_key,
-                      std::string tls_name, double timeout_s, double max_factor) {
+                      std::string tls_name, double timeout_s, double max_factor,
+                      std::uint64_t run) {
             RemoteAdvisorOptions options;
             options.addresses = std::move(addresses);
             options.job = std::move(job);
@@ -102,6 +103,7 @@ void BindAdvisor(py::module_& module) {
             options.tls_name = std::move(tls_name);
             options.timeout_s = options.patience_s = timeout_s;
             options.max_factor = max_factor;
+            options.run = run;
             options.Validate();
             return options;
           }),
@@ -109,8 +111,9 @@ void BindAdvisor(py::module_& module) {
           py::arg("size") = 1, py::arg("token") = "", py::arg("tls_authority") = "",
           py::arg("tls_certificate") = "", py::arg("tls_key") = "", py::arg("tls_name") = "",
           py::arg("timeout_s") = RemoteAdvisorOptions().timeout_s,
-          py::arg("max_factor") = RemoteAdvisorOptions().max_factor,
-          "addresses: HOST:PORT[,HOST:PORT...]. tls_*: PEM texts, all three or none.");
+          py::arg("max_factor") = RemoteAdvisorOptions().max_factor, py::arg("run") = 0,
+          "addresses: HOST:PORT[,HOST:PORT...]. tls_*: PEM texts, all three or none. run: a number "
+          "that all ranks of one training give; 0: none.");
   py::class_<BoundAdvisor>(module, "RemoteAdvisor", "Advice of an arbitrator; never waits.")
       .def(py::init<RemoteAdvisorOptions, const JobSettings&>(), py::arg("options"),
            py::arg("settings"))

@@ -16,7 +16,8 @@ namespace dynamix {
 namespace {
 
 // A policy written in Python: an object with decide(round, states), which returns a batch size per
-// worker or Actions. It may be called from any thread, so each call takes the interpreter's lock.
+// worker or Actions. One that remembers has state(), a list of numbers, and restore(numbers). It may
+// be called from any thread, so each call takes the interpreter's lock.
 class PythonPolicy : public Policy {
  public:
   explicit PythonPolicy(py::object object) : object_(std::move(object)) {
@@ -52,6 +53,15 @@ class PythonPolicy : public Policy {
   void Reset() override {
     const py::gil_scoped_acquire lock;
     if (py::hasattr(object_, "reset")) object_.attr("reset")();
+  }
+
+  void VisitMemory(Memory& memory) override {
+    const py::gil_scoped_acquire lock;
+    if (!py::hasattr(object_, "state")) return;
+    std::vector<double> numbers;
+    if (!memory.reads()) numbers = object_.attr("state")().cast<std::vector<double>>();
+    memory(numbers);
+    if (memory.reads()) object_.attr("restore")(numbers);
   }
 
  private:
@@ -112,7 +122,21 @@ void BindPolicies(py::module_& module) {
            py::arg("policy") = "default", py::kw_only(), py::arg("seed") = 1,
            py::arg("guard") = true)
       .def("step", py::overload_cast<const Round&>(&Arbitrator::Step), py::arg("round"),
-           py::call_guard<py::gil_scoped_release>());
+           py::call_guard<py::gil_scoped_release>())
+      .def("state",
+           [](Arbitrator& arbitrator) {
+             Memory memory;
+             memory(arbitrator);
+             return memory.numbers();
+           })
+      .def(
+          "restore",
+          [](Arbitrator& arbitrator, std::vector<double> numbers) {
+            Memory memory(std::move(numbers));
+            memory(arbitrator);
+            memory.ExpectEnd();
+          },
+          py::arg("state"));
 }
 
 }  // namespace dynamix

@@ -109,7 +109,8 @@ def refuse_states(rank, size):
         with pytest.raises(dynamix.InputError):
             job.load_state_dict({**good, field: "x"})
     for garbage in ({"samples": 7}, {"batches": []}, {"batches": [-4]}, {"start_batches": [4, 4]}, {"cursor": -1},
-                    {"period": 0}, {"noise_scale": [1.0]}, {"history": torch.ones(3)}, {"history": torch.ones(3, 2)}):
+                    {"period": 0}, {"noise_scale": [1.0]}, {"memory": torch.ones(3)},
+                    {"memory": torch.ones(3, dtype=torch.float64)}, {"memory": torch.ones(3, 2, dtype=torch.float64)}):
         with pytest.raises(dynamix.InputError):
             job.load_state_dict({**good, **garbage})
     job.load_state_dict(good)

@@ -130,10 +130,20 @@ def test_a_job_of_four_ranks_goes_on_with_three():
 
 
 class Climbs:
-    """Two samples more in every round."""
+    """Two samples more in every round it has seen."""
+
+    def __init__(self):
+        self.seen = 0
 
     def decide(self, round, states):
-        return [6 + 2 * (round.index + 1) + rank for rank in range(len(round.entries))]
+        self.seen += 1
+        return [6 + 2 * self.seen + rank for rank in range(len(round.entries))]
+
+    def state(self):
+        return [self.seen]
+
+    def restore(self, state):
+        self.seen = int(state[0])
 
 
 def train_and_resume(rank, size, cut):
@@ -156,7 +166,8 @@ def train_and_resume(rank, size, cut):
     state, first, end = run(None, cut)
     if cut == 14:
         return first, end
-    _, then, end = run(state, 14)
+    last, then, end = run(state, 14)
+    assert last[0]["memory"].numel() == state[0]["memory"].numel(), "grows with the job"
     return first + then, end
 
 

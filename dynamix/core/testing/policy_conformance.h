@@ -146,6 +146,29 @@ TEST_P(PolicyConformance, ResetMakesItNew) {
   }
 }
 
+TEST_P(PolicyConformance, GoesOnFromItsMemoryAsIfNeverStopped) {
+  Rng rng(10), choices(11);
+  const auto used = GetParam().make(), resumed = GetParam().make();
+  Encoder used_encoder, resumed_encoder;
+  std::size_t size = 0;
+  for (int step = 0; step < 40; ++step) {
+    Step(SampleRound(rng, 4), used_encoder, *used, choices);
+    if (step % 20 != 19) continue;
+    Memory written;
+    written(*used, used_encoder);
+    EXPECT_TRUE(size == 0 || size == written.numbers().size()) << "as long as before";
+    size = written.numbers().size();
+    Memory read(written.numbers());
+    read(*resumed, resumed_encoder);
+    read.ExpectEnd();
+  }
+  Rng a(12), b(12);
+  for (int step = 0; step < 20; ++step) {
+    const Round round = SampleRound(rng, 4);
+    EXPECT_EQ(Step(round, used_encoder, *used, a), Step(round, resumed_encoder, *resumed, b));
+  }
+}
+
 TEST_P(PolicyConformance, ServesOneToAThousandWorkers) {
   Rng rng(9);
   for (int workers : {1, 2, 32, 128, 1024}) {

@@ -1,5 +1,6 @@
 """Where a rank's next batch comes from: the arbitrator's loop on rank 0, or an arbitrator far away."""
 import logging
+import secrets
 
 import numpy
 import torch
@@ -18,7 +19,6 @@ class InProcess:
         self._arbitrator = make_arbitrator(policy, seed=seed, guard=guard)
         self._batch = None
         self._failure = ""
-        self._rounds = []  # rank 0: number and packed entries of each, for replay
 
     def decide(self, index, settings, entries):
         """Rank 0: a batch for each worker."""
@@ -29,7 +29,6 @@ class InProcess:
         if decision.failure and decision.failure != self._failure:
             log.warning("the policy failed, batches stay: %s", decision.failure)
         self._failure = decision.failure
-        self._rounds.append(numpy.concatenate([[index], *map(_core.pack_entry, entries)]))
         return decision.sizes
 
     def submit(self, index, settings, entry, batch):
@@ -39,18 +38,14 @@ class InProcess:
         """(ready, batch of an iteration or None)"""
         return True, self._batch
 
-    def history(self):
-        """What the policy has seen; empty but on rank 0."""
-        return torch.as_tensor(numpy.array(self._rounds))
+    def memory(self):
+        """What the policy and its guard remember."""
+        return torch.tensor(self._arbitrator.state(), dtype=torch.float64)
 
-    def restore(self, history, settings, rank, size, advised):
-        """Shows rank 0's policy the rounds it saw before; the record has them already."""
-        recorder, self._recorder = self._recorder, None
+    def restore(self, memory, rank, advised):
         self._batch = None if advised is None else advised[rank]
-        for line in history.numpy() if rank == 0 else ():
-            entries = [_core.unpack_entry(entry) for entry in line[1:].reshape(size, -1)]
-            self.decide(int(line[0]), settings, entries)
-        self._recorder = recorder
+        if memory.numel() > 0:  # else it was an arbitrator far away that knew
+            self._arbitrator.restore(memory.tolist())
 
     def summary(self):
         return {}
@@ -63,8 +58,11 @@ class Remote:
     """An arbitrator over RPC. Never waits; without it the batch stays. The connection begins with
     the first window, when the job's settings are known."""
 
-    def __init__(self, advisor, job, rank, size):
-        self._options = _check.advisor_options(advisor, job=_check.text("job", job or "job"), rank=rank, size=size)
+    def __init__(self, advisor, job, exchange):
+        # Drawn by rank 0: another training of this name is told apart by it.
+        run, = exchange.broadcast(numpy.array([1.0 + secrets.randbits(52)]))
+        self._options = _check.advisor_options(advisor, job=_check.text("job", job or "job"), rank=exchange.rank,
+                                               size=exchange.size, run=int(run))
         self._advisor = None
         self._closed = False
 
@@ -84,10 +82,10 @@ class Remote:
         """(ready, batch of an iteration or None)"""
         return (True, None) if self._advisor is None or self._closed else self._advisor.poll()
 
-    def history(self):
-        return torch.empty(0)
+    def memory(self):
+        return torch.empty(0, dtype=torch.float64)
 
-    def restore(self, history, settings, rank, size, advised):
+    def restore(self, memory, rank, advised):
         pass
 
     def summary(self):

@@ -68,7 +68,7 @@ class Job:
         if advisor is None:
             self._advice = InProcess(policy, self._seed, guard, self._recorder)
         else:
-            self._advice = Remote(advisor, job, rank, size)
+            self._advice = Remote(advisor, job, self._exchange)
         self._rounds = Rounds(self._exchange, self._advice, bounds, _make_monitor(monitor, model),
                               limit_by_memory=max_batch is None)
         self._start_batches = self._meet(batch_size)
@@ -249,7 +249,7 @@ class Job:
             self._start_batches = batches = tuple(
                 _core.clamp_batch(share, share, self._bounds) for share in shares)
         self._loader.set_batches(batches)
-        self._rounds.restore(state, self._settings(), same_ranks)
+        self._rounds.restore(state, same_ranks)
 
     def close(self) -> None:
         """Leaves the arbitrator and ends the record. Without it the arbitrator is left when the

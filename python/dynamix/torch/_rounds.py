@@ -65,16 +65,15 @@ class Rounds:
     def state(self):
         return {"noise_scale": self._noise_scale.state(), "noise": self.noise,
                 "windows": self.windows, "advised": self._advised, "advised_period": self._period,
-                "history": self._advice.history()}
+                "memory": self._advice.memory()}
 
-    def restore(self, state, settings, same_ranks):
+    def restore(self, state, same_ranks):
         """With another number of ranks the policy starts to observe anew."""
         self._noise_scale.restore(state["noise_scale"])
         self.noise, self.windows = state["noise"], state["windows"]
         if same_ranks:
             self._advised, self._period = state["advised"], state["advised_period"]
-            self._advice.restore(state["history"], settings, self._exchange.rank,
-                                 self._exchange.size, self._advised)
+            self._advice.restore(state["memory"], self._exchange.rank, self._advised)
 
     def _iteration_bounds(self, period):
         bounds = self._bounds

@@ -6,7 +6,7 @@ import torch
 
 from dynamix import _check, _core
 
-VERSION = 1
+VERSION = 2
 _HIGH = 1 << 53
 _WHOLE = {"samples": 1, "seed": 0, "cursor": 0, "base_batch": 1, "period": 1, "iterations": 0,
           "in_window": 0, "windows": 0, "advised_period": 1}  # and the least value
@@ -19,7 +19,7 @@ def read(state):
     if not isinstance(state, Mapping) or state.get("version") != VERSION:
         found = state.get("version") if isinstance(state, Mapping) else type(state).__name__
         raise _check.refused("version", found, f"a state_dict of version {VERSION}")
-    fields = (*_WHOLE, *_NUMBERS, *_PER_RANK, "advised", "noise_scale", "history")
+    fields = (*_WHOLE, *_NUMBERS, *_PER_RANK, "advised", "noise_scale", "memory")
     missing = [field for field in fields if field not in state]
     if missing:
         raise _check.refused("state_dict", f"without {', '.join(missing)}", "what Job.state_dict() returned")
@@ -35,10 +35,10 @@ def read(state):
                             for value in _list("noise_scale", state["noise_scale"])]
     if len(found["noise_scale"]) != len(_core.NoiseScale().state()):
         raise _check.refused("noise_scale", state["noise_scale"], "what Job.state_dict() returned")
-    history = _check.of_type("history", state["history"], (torch.Tensor,), "a tensor")
-    if history.numel() > 0 and (history.dim() != 2 or history.shape[1] % ranks != 1 % ranks):
-        raise _check.refused("history", f"shape {tuple(history.shape)}", f"rounds of {ranks} ranks")
-    return {**found, "history": history}
+    memory = _check.of_type("memory", state["memory"], (torch.Tensor,), "a tensor")
+    if memory.dim() != 1 or memory.dtype != torch.float64:
+        raise _check.refused("memory", f"{memory.dtype} of shape {tuple(memory.shape)}", "what Job.state_dict() returned")
+    return {**found, "memory": memory}
 
 
 def _list(field, values):
