@@ -40,6 +40,7 @@ dynamix::AdvisedWorkerOptions Translate(const dynamix_options& from) {
   to.advisor.job = Text(from.job);
   to.advisor.rank = from.rank;
   to.advisor.size = from.size;
+  to.advisor.run = from.run;
   to.advisor.timeout_s = to.advisor.patience_s = from.timeout_s;
   dynamix::RequireInRange("learning_rate_rule", from.learning_rate_rule, 0,
                           dynamix::kLearningRateRuleCount - 1);

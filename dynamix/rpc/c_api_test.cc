@@ -3,6 +3,7 @@
 #include <future>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "dynamix/arbitrator/testing/fixed_policy.h"
 #include "dynamix/core/report_fields.h"
@@ -63,6 +64,35 @@ TEST(CApiTest, EveryFieldOfAnIterationIsReported) {
       EXPECT_EQ(reported, given.at(field.name).second) << field.name;
     }
   });
+}
+
+TEST(CApiTest, AnotherTrainingOfTheSameNameIsRefused) {
+  ServiceOptions service_options;
+  service_options.gate = {.lease_s = 240, .round_deadline_s = 120};
+  const auto service = std::move(Service::Start(service_options, Fixed(40))).value();
+  const std::string address = "127.0.0.1:" + std::to_string(service->port());
+  std::vector<dynamix_worker*> workers;
+  for (int rank = 0; rank < 2; ++rank) {
+    dynamix_options options;
+    dynamix_options_init(&options);
+    options.addresses = address.c_str();
+    options.rank = rank;
+    options.size = 2;
+    options.window_iterations = 1;
+    options.timeout_s = 120;
+    options.monitor = 0;
+    options.run = 111 * (rank + 1);
+    workers.push_back(dynamix_worker_start(&options, nullptr, 0));
+    dynamix_iteration iteration;
+    dynamix_iteration_init(&iteration);
+    dynamix_worker_end_iteration(workers.back(), &iteration);
+    const auto arrived = [&] {
+      return rank == 0 ? service->counts().reports : service->counts().refused;
+    };
+    while (arrived() == 0) std::this_thread::yield();
+  }
+  EXPECT_EQ(service->counts().workers, 1);
+  for (dynamix_worker* worker : workers) dynamix_worker_stop(worker);
 }
 
 TEST(CApiTest, AnIterationStartsWithNothingMeasured) {

@@ -52,6 +52,9 @@ typedef struct dynamix_options {
   double target_loss;   /* instead of target_accuracy; NaN: none */
   int monitor;          /* 1: measure network and host of this process (default); 0: not */
   int device;           /* with monitor: its GPU, as NVML counts; default -1, none */
+  /* A number that all ranks of one training give, drawn by one of them: another training of the
+   * same job name is then refused while this one lives. Default 0: none. */
+  unsigned long long run;
 } dynamix_options;
 
 /* One iteration as this rank saw it; NaN: not measured (the default of every field). */
