@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -28,6 +29,10 @@ TEST(LaunchFolderTest, IsForItsOwnerOnlyAndGoneWithTheObject) {
 }
 
 TEST(LaunchFolderTest, OnlyThoseOfTheDeadAreRemoved) {
+  // Others on this machine may clean up at the same moment.
+  std::string own = (fs::temp_directory_path() / "dynamix_folders_XXXXXX").string();
+  ASSERT_NE(mkdtemp(own.data()), nullptr);
+  setenv("TMPDIR", own.c_str(), 1);
   const LaunchFolder living;
   int pipes[2];
   ASSERT_EQ(pipe(pipes), 0);
@@ -51,6 +56,8 @@ TEST(LaunchFolderTest, OnlyThoseOfTheDeadAreRemoved) {
   EXPECT_TRUE(fs::exists(living.path()));
   close(pipes[0]);
   close(pipes[1]);
+  unsetenv("TMPDIR");
+  fs::remove_all(own);
 }
 
 }  // namespace

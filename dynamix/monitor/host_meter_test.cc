@@ -157,7 +157,7 @@ TEST(HostMeterTest, AQuotaThrottles) {
   if (auto reason = test::CannotMakeNamespaces()) GTEST_SKIP() << *reason;
   Cgroup cgroup = test::MakeCgroup();
   // So little that also a busy machine gives it.
-  if (Status limited = cgroup.LimitCpus(0.05); !limited.ok())
+  if (Status limited = cgroup.LimitCpus(0.02); !limited.ok())
     GTEST_SKIP() << "needs a cpu controller: " << limited.error();
   MonitorOptions options;
   options.target.cgroup = cgroup.path();
@@ -165,17 +165,17 @@ TEST(HostMeterTest, AQuotaThrottles) {
   Monitor monitor = Monitor::Start(options);
   Child child({nullptr, &cgroup}, [](test::Channel& test) {
     test.Receive<bool>();
-    Burn(0.1);
+    Burn(0.05);
     test.Send(true);
   });
   monitor.ReadWindow();
   child.channel().Send(true);
   ASSERT_TRUE(child.channel().Receive<bool>());
   const MonitorWindow window = monitor.ReadWindow();
-  EXPECT_DOUBLE_EQ(window.host.allotted_cpus, 0.05);
+  EXPECT_DOUBLE_EQ(window.host.allotted_cpus, 0.02);
   EXPECT_GT(window.HostPart().cpu_throttled, 0.3);
   EXPECT_GT(window.HostPart().cpu_use, 0.5);
-  EXPECT_GE(window.host.cpu_seconds, 0.05);
+  EXPECT_GE(window.host.cpu_seconds, 0.03);
 }
 
 }  // namespace
