@@ -6,7 +6,7 @@ if(NOT DYNAMIX_SANITIZER)
     add_test(NAME arbitrator_${name}
              COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/arbitrator_${name}_test.py
                      $<TARGET_FILE:dynamix> $<TARGET_FILE:advised_job> ${PROJECT_SOURCE_DIR})
-    set_tests_properties(arbitrator_${name} PROPERTIES TIMEOUT 300 LABELS job)
+    set_tests_properties(arbitrator_${name} PROPERTIES TIMEOUT 900 LABELS job)
   endforeach()
 endif()
 add_test(NAME service_unit
@@ -18,5 +18,5 @@ if(DYNAMIX_WITH_TORCH)
   add_test(NAME arbitrator_training
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/arbitrator_training_test.py
                    $<TARGET_FILE:dynamix> /usr/share/datasets/fashion-mnist ${PROJECT_SOURCE_DIR})
-  set_tests_properties(arbitrator_training PROPERTIES TIMEOUT 300 LABELS job)
+  set_tests_properties(arbitrator_training PROPERTIES TIMEOUT 900 LABELS job)
 endif()

@@ -39,7 +39,7 @@ if(DYNAMIX_BUILD_TESTS)
   add_test(NAME full_disk
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/full_disk_test.py
                    $<TARGET_FILE:dynamix> /usr/share/datasets/fashion-mnist)
-  set_tests_properties(full_disk PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+  set_tests_properties(full_disk PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
   add_test(NAME testbed_command
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/testbed_command_test.py
                    $<TARGET_FILE:dynamix> /usr/share/datasets/fashion-mnist)
@@ -48,5 +48,5 @@ if(DYNAMIX_BUILD_TESTS)
                    $<TARGET_FILE:dynamix> ${DYNAMIX_ROOT}/scripts/fetch-text)
   set_tests_properties(text_job PROPERTIES SKIP_RETURN_CODE 77)
   set_tests_properties(compare_command evaluate_command train_command train_ranks testbed_command text_job
-                       example.own_training_two_ranks PROPERTIES TIMEOUT 300 LABELS job)
+                       example.own_training_two_ranks PROPERTIES TIMEOUT 900 LABELS job)
 endif()
