@@ -83,9 +83,9 @@ def _exits(rank, size):
     exchange = Exchange(model)
     exchange.attach(model)
     model(torch.ones(2, 6)).sum().backward()
-    arrivals = [arrived for arrived, _ in exchange._under_way]
+    sent = [each for each, _ in exchange._under_way]
     _settle(exchange._under_way)
-    return len(arrivals), [arrived() for arrived in arrivals]
+    return len(sent), [each() for each in sent]
 
 
 def test_an_interpreter_ends_only_when_no_thread_of_the_group_needs_it_any_more():

@@ -133,7 +133,7 @@ class Exchange:
         self._pauses = []  # of the iteration under way: (begin, end)
         self._later = []   # of the next one: after the exchange that ends this one
         self._stall = None
-        self._under_way = []  # (weak reference to what a bucket's arrival calls, its future)
+        self._under_way = []  # (weak reference to what a thread of the group holds, the hook's future)
 
     def attach(self, model):
         """From here on; a model takes one hook in its life."""
@@ -164,7 +164,7 @@ class Exchange:
             self._exchanged = False
             self._samples, self.tails, self._weight = 0, [], None
             self._local, self._averaged = [], []
-            self._under_way[:] = [(arrived, future) for arrived, future in self._under_way if arrived() is not None]
+            self._under_way[:] = [(sent, future) for sent, future in self._under_way if sent() is not None]
         self._samples += samples
         self.tails.append(Tail(samples, ready, batch, self.rank, self.size, self.device, self.group))
 
@@ -203,10 +203,10 @@ class Exchange:
         if bucket.is_last():
             self._exchanged = self.finished = True
             self._ready = self.clock.stamp()
-        work = dist.all_reduce(buffer, group=self.group, async_op=True)
-        arrived = functools.partial(self._arrived)
-        future = work.get_future().then(arrived)
-        self._under_way.append((weakref.ref(arrived), future))
+        sent = buffer.detach()  # the same memory in a tensor that nobody keeps but the group
+        work = dist.all_reduce(sent, group=self.group, async_op=True)
+        future = work.get_future().then(functools.partial(self._arrived, buffer))
+        self._under_way.append((weakref.ref(sent), future))
         return future
 
     def _agree(self):
@@ -217,8 +217,8 @@ class Exchange:
         self._stall = (begin, self.clock.stamp())
         return self._samples / samples if self._samples else 0.0
 
-    def _arrived(self, future):
-        average = future.value()[0]
+    def _arrived(self, average, future):
+        future.value()  # raises what went wrong
         self._averaged.append(squared_norm(average))
         self._done = self.clock.stamp()
         return average
@@ -232,10 +232,11 @@ def _first_rank(group):
 
 
 def _settle(under_way, patience_s=5.0):
-    """Before the interpreter ends: the group's threads call `_arrived` and let go of it after the
-    optimizer could go on, and one that asks for the interpreter once it is ending aborts the process."""
+    """Before the interpreter ends: the group's threads call `_arrived` and let go of it and of its
+    future after the optimizer could go on, and one that asks for the interpreter once it is ending
+    aborts the process. What was sent is the last thing that they let go of."""
     deadline = time.monotonic() + patience_s
-    while any(arrived() is not None for arrived, _ in under_way) and time.monotonic() < deadline:
+    while any(sent() is not None for sent, _ in under_way) and time.monotonic() < deadline:
         time.sleep(0.001)
 
 
