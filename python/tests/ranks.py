@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-TIMEOUT_S = 60
+TIMEOUT_S = 300  # only a fault takes so long
 
 
 def _rank(body, rank, size, store, results, arguments):
@@ -40,7 +40,7 @@ def run_ranks(size, body, *arguments, start="fork"):
         try:
             found = {}
             while len(found) < size:
-                rank, value, failure = results.get(timeout=2 * TIMEOUT_S)
+                rank, value, failure = results.get(timeout=TIMEOUT_S)
                 assert failure is None, f"rank {rank}:\n{failure}"
                 found[rank] = torch.load(io.BytesIO(value))
             for process in processes:

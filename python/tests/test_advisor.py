@@ -13,19 +13,27 @@ from ranks import run_ranks, samples
 from test_job import start, step
 
 
-def train_advised(rank, size, address, kill):
-    """An epoch under an arbitrator; rank 0 ends it once its advice was taken."""
-    model, optimizer, job = start(samples(4000), 8, advisor=address, job="python", window=2,
+SAMPLES, START, ADVISED = 4000, (8, 8), (12, 12)
+
+
+def train_until(rank, size, address, wanted, kill=None):
+    """Whole epochs until batches of `wanted` were used: ranks may be faster than the arbitrator. Rank 0
+    then has it killed, and goes on when it is dead."""
+    model, optimizer, job = start(samples(SAMPLES), START[0], advisor=address, job="python", window=2,
                                   max_batch=32)
-    sizes = set()
-    for inputs, targets in job.batches(0):
-        sizes.add(job.batch_sizes)
-        step(model, optimizer, inputs, targets)
-        if len(sizes) > 1 and kill is not None:
-            if rank == 0:
-                kill.set()
-                time.sleep(0.2)
-            kill = None
+    sizes = []
+    for epoch in range(100):
+        for inputs, targets in job.batches(epoch):
+            sizes.append(job.batch_sizes)
+            step(model, optimizer, inputs, targets)
+            if kill is not None and sizes[-1] == wanted:
+                if rank == 0:
+                    wish, dead = kill
+                    wish.set()
+                    assert dead.wait(60)
+                kill = None
+        if wanted in sizes:
+            break
     return job.samples_seen, sizes, job.summary()
 
 
@@ -37,28 +45,35 @@ def arbitrator(program, source, tmp_path):
 
 
 def test_all_ranks_take_the_advice_together(arbitrator):
-    found = run_ranks(2, train_advised, arbitrator.address, None)
+    found = run_ranks(2, train_until, arbitrator.address, ADVISED)
+    assert found[0][1] == found[1][1]
     for seen, sizes, summary in found:
-        assert seen == 4000
-        assert sizes == {(8, 8), (12, 12)}
+        assert seen % SAMPLES == 0
+        assert sizes[0] == START and sizes[-1] == ADVISED
         assert summary["advised"] > 0
 
 
 def test_training_goes_on_when_the_arbitrator_is_killed(arbitrator):
-    advised = multiprocessing.get_context("fork").Event()
-    killer = threading.Thread(target=lambda: advised.wait(60) and arbitrator.send(signal.SIGKILL))
+    wish, dead = (multiprocessing.get_context("fork").Event() for _ in range(2))
+
+    def kill():
+        if wish.wait(120):
+            arbitrator.send(signal.SIGKILL)
+            arbitrator.process.wait()
+            dead.set()
+
+    killer = threading.Thread(target=kill)
     killer.start()
-    found = run_ranks(2, train_advised, arbitrator.address, advised)
+    found = run_ranks(2, train_until, arbitrator.address, ADVISED, (wish, dead))
     killer.join()
-    assert arbitrator.process.poll() == -signal.SIGKILL
     for seen, sizes, summary in found:
-        assert seen == 4000
-        assert sizes == {(8, 8), (12, 12)}
+        assert seen % SAMPLES == 0
+        assert sizes[0] == START and ADVISED in sizes
 
 
 def test_training_without_any_arbitrator_keeps_its_batches():
-    for seen, sizes, summary in run_ranks(2, train_advised, "127.0.0.1:1", None):
-        assert seen == 4000 and sizes == {(8, 8)} and summary["advised"] == 0
+    for seen, sizes, summary in run_ranks(2, train_until, "127.0.0.1:1", START):
+        assert seen == SAMPLES and set(sizes) == {START} and summary["advised"] == 0
 
 
 def test_a_worker_of_any_loop_takes_advice_and_measures_its_host(arbitrator):

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+LIMIT_S = 600  # only a fault takes so long
 EXAMPLES = {
     "fashion_mnist": ("--epochs=1", "--samples=1200"),
     "cifar10_resnet18": ("--epochs=1", "--samples=160"),
@@ -25,14 +26,14 @@ def test_example(name, program, source, tmp_path):
     done = subprocess.run(
         [program, "launch", "-n", "2", "--", sys.executable, source / f"examples/python/{name}.py",
          *EXAMPLES[name]], cwd=tmp_path, env={**os.environ, "DYNAMIX_DATASETS": str(tmp_path)},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, done.stdout
     assert "[0] epoch 0: " in done.stdout, done.stdout
 
 
 def test_own_policy(source):
     done = subprocess.run([sys.executable, source / "examples/python/own_policy.py", "--seeds=1",
-                           "--workers=4"], stdout=subprocess.PIPE, text=True, timeout=120, check=True)
+                           "--workers=4"], stdout=subprocess.PIPE, text=True, timeout=LIMIT_S, check=True)
     assert "halfway" in done.stdout and "default" in done.stdout
 
 

@@ -8,6 +8,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import dynamix
 import dynamix.torch
+from dynamix.torch import _exchange
 from ranks import Wanders, network, run_ranks, samples, weights
 
 
@@ -87,23 +88,25 @@ def test_what_a_data_set_throws_reaches_the_loop(workers):
 
 
 def train_with_a_slow_rank(rank, size):
-    """Rank 1 needs 6 ms per sample, rank 0 an eighth of that: more than a busy machine adds."""
+    """Rank 1 needs 6 ms per sample, rank 0 an eighth of that: more than a busy machine adds. Until the
+    sizes have followed, which takes longer on such a machine."""
     model, optimizer, job = start(samples(2400), 16, policy="balanced", window=3)
-    seconds = []
+    seconds = {}
     for inputs, targets in job.batches(0):
         began = time.perf_counter()
         time.sleep(len(targets) * (0.006 if rank else 0.00075))
         job.report(loss=step(model, optimizer, inputs, targets))
-        seconds.append(time.perf_counter() - began)
-        if len(seconds) == 24:
+        seconds.setdefault(job.batch_sizes, []).append(time.perf_counter() - began)
+        if job.batch_sizes[1] * 2 < job.batch_sizes[0] and len(seconds[job.batch_sizes]) == 6:
             break
-    return job.batch_sizes, sum(seconds[:3]), sum(seconds[-3:])
+    return job.batch_sizes, seconds
 
 
 def test_a_slow_rank_gets_less_and_iterations_get_faster():
-    (sizes, early, late), _ = run_ranks(2, train_with_a_slow_rank)
+    (sizes, seconds), _ = run_ranks(2, train_with_a_slow_rank)
     assert sizes[1] * 2 < sizes[0], sizes
-    assert late < 0.75 * early
+    # The fastest of each: what else the machine does comes on top.
+    assert min(seconds[sizes]) < 0.75 * min(seconds[16, 16])
 
 
 def train_a_part(rank, size, state, epochs, stop):
@@ -202,14 +205,25 @@ def train_and_look(rank, size):
     return policy.seen
 
 
+class Ticks:
+    """A clock on which every look takes a millisecond."""
+
+    now = 0.0
+
+    def perf_counter(self):
+        self.now += 0.001
+        return self.now
+
+
 def train_with_pauses(rank, size):
-    policy = Looks()
+    policy, clock = Looks(), Ticks()
+    _exchange.time = clock
     model, optimizer, job = start(samples(960), 16, policy=policy, window=5)
     for number, (inputs, targets) in enumerate(job.batches(0)):
         step(model, optimizer, inputs, targets)
         if number % 5 == 4:  # between the last iteration of a window and the first of the next
             with job.paused():
-                time.sleep(1.0)
+                clock.now += 1000.0
     return policy.seen
 
 
@@ -217,7 +231,7 @@ def test_a_pause_belongs_to_no_iteration():
     seen = run_ranks(2, train_with_pauses)[0]
     assert len(seen) == 6
     for window in seen:
-        assert all(0 <= milliseconds < 150 for milliseconds in window["compute_ms"]), window
+        assert all(0 <= milliseconds < 100 for milliseconds in window["compute_ms"]), window
 
 
 def test_reports_hold_what_network_host_and_training_did():
