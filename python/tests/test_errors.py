@@ -67,6 +67,8 @@ def refuse_options(rank, size):
         dynamix.torch.adapt(DistributedDataParallel(network()), optimizer, samples(), 8)
     with pytest.raises(dynamix.InputError, match="model = Sequential"):
         dynamix.torch.adapt(network(), None, samples(), 8)
+    with pytest.raises(dynamix.InputError, match="model = sparse=True"):
+        start(samples(), model=torch.nn.Embedding(4, 3, sparse=True))
     with pytest.raises(dynamix.InputError, match="optimizer = int"):
         dynamix.torch.adapt(DistributedDataParallel(network()), 3, samples(), 8)
 

@@ -36,6 +36,8 @@ class Job:
         expected = torch.nn.parallel.DistributedDataParallel
         if not isinstance(model, expected):
             raise _check.refused("model", type(model).__name__, expected.__name__)
+        if any(getattr(module, "sparse", False) is True for module in model.modules()):
+            raise _check.refused("model", "sparse=True", "layers whose gradients are dense")
         if not isinstance(optimizer, torch.optim.Optimizer):
             raise _check.refused("optimizer", type(optimizer).__name__, "a torch.optim.Optimizer")
         trained = {id(p) for group in optimizer.param_groups for p in group["params"]}
