@@ -187,7 +187,7 @@ class Normalized(nn.Module):
 
 
 def average_statistics(rank, size):
-    model, optimizer, job = start(samples(), 8, model=Normalized(), policy="static",
+    model, optimizer, job = start(samples(), 8 + 16 * rank, model=Normalized(), policy="static",
                                   ddp={"broadcast_buffers": False})
     model.module.norm.running_mean.fill_(rank + 1.0)
     job.average_buffers()
@@ -195,4 +195,4 @@ def average_statistics(rank, size):
 
 
 def test_statistics_of_batch_norm_are_averaged_by_batch():
-    assert run_ranks(2, average_statistics) == [1.5, 1.5]
+    assert run_ranks(2, average_statistics) == [1.75, 1.75]  # of 1 and 2, by 8 and 24

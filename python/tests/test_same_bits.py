@@ -9,9 +9,9 @@ import dynamix.torch
 from ranks import network, run_ranks, samples, weights
 
 
-def train(rank, size, adapt, policy):
+def train(rank, size, adapt, policy, ddp):
     torch.manual_seed(1)
-    model = DistributedDataParallel(network())
+    model = DistributedDataParallel(network(), **ddp)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
     data = samples()
@@ -42,8 +42,9 @@ def train(rank, size, adapt, policy):
 
 
 # 3 ranks: one third is not a number that floats hold exactly.
-@pytest.mark.parametrize("size,policy", [(2, "default"), (3, "static")])
-def test_constant_sizes_change_nothing(size, policy):
-    plain = run_ranks(size, train, False, None)
-    ours = run_ranks(size, train, True, policy)
+@pytest.mark.parametrize("size,policy,ddp", [(2, "default", {}), (3, "static", {}),
+                                             (2, "static", {"gradient_as_bucket_view": True, "static_graph": True})])
+def test_constant_sizes_change_nothing(size, policy, ddp):
+    plain = run_ranks(size, train, False, None, ddp)
+    ours = run_ranks(size, train, True, policy, ddp)
     assert torch.equal(plain[0], ours[0])
