@@ -13,7 +13,7 @@ from ranks import run_ranks, samples
 from test_job import start, step
 
 
-SAMPLES, START, ADVISED = 4000, (8, 8), (12, 12)
+SAMPLES, START, ADVISED = 400, (8, 8), (12, 12)
 
 
 def train_until(rank, size, address, wanted, kill=None):
@@ -22,7 +22,7 @@ def train_until(rank, size, address, wanted, kill=None):
     model, optimizer, job = start(samples(SAMPLES), START[0], advisor=address, job="python", window=2,
                                   max_batch=32)
     sizes = []
-    for epoch in range(100):
+    for epoch in range(1000):
         for inputs, targets in job.batches(epoch):
             sizes.append(job.batch_sizes)
             step(model, optimizer, inputs, targets)
