@@ -146,7 +146,7 @@ std::vector<std::vector<int>> Arbitrator::Decide() {
   }
   std::vector<std::vector<int>> sizes;
   for (const Slot& slot : slots_)
-    sizes.push_back(Apply(slot.round, slot.states.shares, slot.decisions, options_.actions));
+    sizes.push_back(Apply(slot.round, slot.states, slot.decisions, options_.actions));
   return sizes;
 }
 

@@ -13,12 +13,12 @@
 namespace dynamix {
 
 struct LearningOptions {
-  ActionOptions actions{.kind = ActionKind::kAnchored};
+  ActionOptions actions{.kind = ActionKind::kGuided, .local = false};
   Objective objective;
   // Families of features the policy must do without (ablations).
   std::vector<FeatureFamily> families_off;
   int jobs = 128;        // in lock step, [1, 10000]
-  int max_workers = 16;  // slots per job, [1, 4096]
+  int max_workers = 32;  // slots per job, [1, 4096]
   int threads = 2;       // [1, 256]
 
   void Validate() const;

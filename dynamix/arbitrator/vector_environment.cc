@@ -75,7 +75,7 @@ void VectorEnvironment::StepOne(int environment, const Actions& actions) {
   Slot& slot = slots_[environment];
   const std::vector<int> previous = Batches(slot.round);
   slot.round =
-      slot.task.environment->Step(Apply(slot.round, slot.states.shares, actions, options_.actions));
+      slot.task.environment->Step(Apply(slot.round, slot.states, actions, options_.actions));
   slot.states = slot.encoder.Encode(slot.round);
   const WindowOutcome outcome = OutcomeOf(slot.task, options_.objective, slot.tau);
   const Rewards rewards =

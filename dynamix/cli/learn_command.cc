@@ -275,7 +275,8 @@ void AddLearnCommand(CLI::App& app) {
       ->delimiter(',')
       ->capture_default_str();
   add("--actions", flags->actions,
-      "KIND,BASE,LEVELS: anchored|wide|relative|additive, share|current, team|local|team+local");
+      "KIND,BASE,LEVELS: guided|anchored|wide|relative|additive, share|current, "
+      "team|local|team+local");
   command->add_option("--without", flags->without, "feature families to do without (ablation)")
       ->delimiter(',');
   add("--hidden", flags->run.hidden, "widths of the tanh layers");

@@ -17,7 +17,10 @@ struct ActionSet {
   std::array<std::string_view, kActionCount> team_names, local_names;
 };
 constexpr std::array<double, kActionCount> kNoFactors = {1, 1, 1, 1, 1};
-constexpr double kPull = 0.25;  // part of the way an anchored action goes, in logarithms
+// Parts of the way that actions go which name a place, in logarithms.
+constexpr double kAnchoredPull = 0.25;
+constexpr double kGuidedPull = 0.5;
+constexpr int kToBase = 4;  // of the guided set
 constexpr std::array<double, kActionCount> kNoSteps = {0, 0, 0, 0, 0};
 constexpr std::array<double, kActionCount> kSmallFactors = {1 / 1.5, 1 / 1.125, 1, 1.125, 1.5};
 constexpr std::array<std::string_view, kActionCount> kSmallNames = {"/1.5", "/1.125", "hold",
@@ -40,20 +43,33 @@ constexpr std::array<ActionSet, kActionKindCount> kSets = {{
      kNoSteps,
      {"to base/16", "to base/4", "to base", "to base x4", "to base x16"},
      kSmallNames},
+    {"guided",
+     {1.0 / 4, 1, 1, 4, 1},
+     kSmallFactors,
+     kNoSteps,
+     {"to soonest/4", "to soonest", "hold", "to soonest x4", "to base"},
+     kSmallNames},
 }};
 
 const ActionSet& SetOf(ActionKind kind) { return kSets[static_cast<int>(kind)]; }
+
+bool NamesPlaces(ActionKind kind) {
+  return kind == ActionKind::kAnchored || kind == ActionKind::kGuided;
+}
 
 void CheckAction(int action) {
   DYNAMIX_CHECK(action >= 0 && action < kActionCount, "an action is an index into the set");
 }
 
 // What a team action multiplies the global batch with; of the sets that multiply.
-double TeamFactor(ActionKind kind, int action, const Round& round) {
+double TeamFactor(ActionKind kind, int action, const Round& round, const Landmarks& landmarks) {
   const double factor = SetOf(kind).team_factors[action];
-  if (kind != ActionKind::kAnchored) return factor;
-  const double global_batch = round.GlobalBatch(), anchor = BaseBatch(round);
-  return global_batch > 0 && anchor > 0 ? std::pow(anchor * factor / global_batch, kPull) : 1;
+  const bool guided = kind == ActionKind::kGuided;
+  if (!NamesPlaces(kind) || (guided && action == kHold)) return factor;
+  const double anchor = guided && action != kToBase ? landmarks.soonest : BaseBatch(round);
+  const double global_batch = round.GlobalBatch();
+  if (!(global_batch > 0) || !(anchor > 0)) return 1;
+  return std::pow(anchor * factor / global_batch, guided ? kGuidedPull : kAnchoredPull);
 }
 
 ActionMask MaskFor(bool can_shrink, bool can_grow) {
@@ -61,16 +77,17 @@ ActionMask MaskFor(bool can_shrink, bool can_grow) {
 }
 
 // Local batches wanted by a learned policy, before clamping.
-std::vector<double> Wanted(const Round& round, const std::vector<double>& shares,
-                           const Actions& actions, const ActionOptions& options) {
-  std::vector<double> weights = shares;
+std::vector<double> Wanted(const Round& round, const States& states, const Actions& actions,
+                           const ActionOptions& options) {
+  std::vector<double> weights = states.shares;
   if (options.base == LocalBase::kCurrent) {
     for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = round.entries[i].batch;
   }
   const GlobalBounds bounds = BoundsOf(round);
   const double factor = options.team ? actions.team_factor.value_or(0) : 1;
-  const double wish =
-      factor > 0 ? factor * round.GlobalBatch() : AdjustGlobal(options.kind, actions.team, round);
+  const double wish = factor > 0
+                          ? factor * round.GlobalBatch()
+                          : AdjustGlobal(options.kind, actions.team, round, states.landmarks);
   const double target = std::clamp(wish, bounds.lowest, bounds.highest);
   std::vector<double> base = SplitGlobalBatch(round, target, weights);
   if (!options.local) return base;
@@ -101,7 +118,7 @@ ActionOptions ParseActionOptions(std::string_view text) {
   }
   throw InputError::OutOfRange(
       "actions", text,
-      "KIND,BASE,LEVELS with KIND anchored|wide|relative|additive, BASE share|current, "
+      "KIND,BASE,LEVELS with KIND guided|anchored|wide|relative|additive, BASE share|current, "
       "LEVELS team|local|team+local");
 }
 
@@ -115,9 +132,9 @@ std::string LocalActionName(ActionKind kind, int action) {
   return std::string(SetOf(kind).local_names[action]);
 }
 
-double AdjustGlobal(ActionKind kind, int action, const Round& round) {
+double AdjustGlobal(ActionKind kind, int action, const Round& round, const Landmarks& landmarks) {
   CheckAction(action);
-  return round.GlobalBatch() * TeamFactor(kind, action, round) +
+  return round.GlobalBatch() * TeamFactor(kind, action, round, landmarks) +
          SetOf(kind).steps[action] * round.ActiveCount();
 }
 
@@ -128,18 +145,18 @@ double AdjustLocal(ActionKind kind, int action, double batch) {
 }
 
 std::optional<double> MeanTeamFactor(ActionKind kind, std::span<const float> probabilities,
-                                     const Round& round) {
+                                     const Round& round, const Landmarks& landmarks) {
   DYNAMIX_CHECK(probabilities.size() == kActionCount, "one probability per action");
   if (kind == ActionKind::kAdditive) return std::nullopt;
   double mean = 0;
   for (int a = 0; a < kActionCount; ++a)
-    mean += probabilities[a] * std::log(TeamFactor(kind, a, round));
+    mean += probabilities[a] * std::log(TeamFactor(kind, a, round, landmarks));
   return std::exp(mean);
 }
 
 ActionMask TeamMask(const Round& round, const ActionOptions& options) {
   if (!options.team) return MaskFor(false, false);
-  if (options.kind == ActionKind::kAnchored) return MaskFor(true, true);
+  if (NamesPlaces(options.kind)) return MaskFor(true, true);
   bool can_shrink = false, can_grow = false;
   for (const RoundEntry& entry : round.entries) {
     if (!entry.active) continue;
@@ -154,14 +171,14 @@ ActionMask LocalMask(const RoundEntry& entry, const ActionOptions& options) {
   return MaskFor(entry.batch > entry.bounds.lowest(), entry.batch < entry.bounds.highest());
 }
 
-std::vector<int> Apply(const Round& round, const std::vector<double>& shares,
-                       const Decisions& decisions, const ActionOptions& options) {
+std::vector<int> Apply(const Round& round, const States& states, const Decisions& decisions,
+                       const ActionOptions& options) {
   const std::size_t count = round.entries.size();
-  DYNAMIX_CHECK(shares.size() == count, "one share per worker");
+  DYNAMIX_CHECK(states.shares.size() == count, "one share per worker");
   std::vector<double> wanted;
   if (const auto* actions = std::get_if<Actions>(&decisions)) {
     DYNAMIX_CHECK(!options.local || actions->local.size() == count, "one local action per worker");
-    wanted = Wanted(round, shares, *actions, options);
+    wanted = Wanted(round, states, *actions, options);
   } else {
     wanted = std::get<Sizes>(decisions).local;
     DYNAMIX_CHECK(wanted.size() == count, "one size per worker");

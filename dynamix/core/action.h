@@ -3,6 +3,8 @@
 //
 //   anchored  team: a quarter of the way, in logarithms, to 1/16, 1/4, 1, 4 or 16 times the job's
 //             base batch (its start when it names none); local actions as relative
+//   guided    team: half of the way, in logarithms, to the landmark `soonest` (landmarks.h), to a
+//             quarter or four times of it, or to the base batch; or hold; local actions as relative
 //   wide      team: / 3, / 1.25, hold, x 1.25, x 3; local actions as relative
 //   relative  / 1.5, / 1.125, hold, x 1.125, x 1.5
 //   additive  -100, -25, hold, +25, +100 samples per worker
@@ -35,8 +37,8 @@ namespace dynamix {
 inline constexpr int kActionCount = 5;
 inline constexpr int kHold = 2;  // of every set but the team's anchored one
 
-enum class ActionKind : int { kRelative = 0, kAdditive, kWide, kAnchored };
-inline constexpr int kActionKindCount = 4;
+enum class ActionKind : int { kRelative = 0, kAdditive, kWide, kAnchored, kGuided };
+inline constexpr int kActionKindCount = 5;
 enum class LocalBase : int { kShare = 0, kCurrent };
 
 struct ActionOptions {
@@ -57,23 +59,24 @@ std::string LocalActionName(ActionKind kind, int action);
 
 // The batch an action makes of a round's global batch and of a local batch, before clamping. A team
 // action adds the additive step once per worker.
-double AdjustGlobal(ActionKind kind, int action, const Round& round);
+double AdjustGlobal(ActionKind kind, int action, const Round& round, const Landmarks& landmarks);
 double AdjustLocal(ActionKind kind, int action, double batch);
 
 // The factor that a distribution over team actions means on average, in logarithms. Empty for an
 // additive set, whose steps depend on the batch.
 std::optional<double> MeanTeamFactor(ActionKind kind, std::span<const float> probabilities,
-                                     const Round& round);
+                                     const Round& round, const Landmarks& landmarks);
 
 // Legal actions: hold always; growing unless everything is at its highest; shrinking unless
-// everything is at its lowest. Anchored team actions: all, since each has a place to go to.
+// everything is at its lowest. Anchored and guided team actions: all, since each has a place to go
+// to.
 using ActionMask = std::array<bool, kActionCount>;
 ActionMask TeamMask(const Round& round, const ActionOptions& options);
 ActionMask LocalMask(const RoundEntry& entry, const ActionOptions& options);
 
-// The local batches that follow from `decisions`. Inactive workers keep their batch. Legal for any
-// input.
-std::vector<int> Apply(const Round& round, const std::vector<double>& shares,
-                       const Decisions& decisions, const ActionOptions& options);
+// The local batches that follow from `decisions`, which were taken in `states` (of which shares and
+// landmarks count). Inactive workers keep their batch. Legal for any input.
+std::vector<int> Apply(const Round& round, const States& states, const Decisions& decisions,
+                       const ActionOptions& options);
 
 }  // namespace dynamix

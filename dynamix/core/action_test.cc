@@ -14,12 +14,18 @@ namespace {
 
 std::vector<ActionOptions> AllOptions() {
   std::vector<ActionOptions> all;
-  for (auto kind :
-       {ActionKind::kRelative, ActionKind::kAdditive, ActionKind::kWide, ActionKind::kAnchored})
+  for (auto kind : {ActionKind::kRelative, ActionKind::kAdditive, ActionKind::kWide,
+                    ActionKind::kAnchored, ActionKind::kGuided})
     for (auto base : {LocalBase::kShare, LocalBase::kCurrent})
       for (int levels = 1; levels <= 3; ++levels)
         all.push_back({kind, base, (levels & 1) != 0, (levels & 2) != 0});
   return all;
+}
+
+States Sharing(std::vector<double> shares) {
+  States states;
+  states.shares = std::move(shares);
+  return states;
 }
 
 Actions Hold(int workers) { return {kHold, std::vector<int>(workers, kHold)}; }
@@ -38,13 +44,13 @@ Round PairOf(int batch, double base_batch) {
 
 TEST(ActionTest, SetsAreTheStatedOnes) {
   EXPECT_DOUBLE_EQ(AdjustLocal(ActionKind::kRelative, 0, 90), 60);
-  EXPECT_DOUBLE_EQ(AdjustGlobal(ActionKind::kRelative, 3, PairOf(40, 8)), 90);
-  EXPECT_DOUBLE_EQ(AdjustGlobal(ActionKind::kWide, 4, PairOf(40, 8)), 240);
+  EXPECT_DOUBLE_EQ(AdjustGlobal(ActionKind::kRelative, 3, PairOf(40, 8), {}), 90);
+  EXPECT_DOUBLE_EQ(AdjustGlobal(ActionKind::kWide, 4, PairOf(40, 8), {}), 240);
   EXPECT_DOUBLE_EQ(AdjustLocal(ActionKind::kWide, 4, 80), 120);
   EXPECT_DOUBLE_EQ(AdjustLocal(ActionKind::kRelative, kHold, 77), 77);
   EXPECT_DOUBLE_EQ(AdjustLocal(ActionKind::kAdditive, 0, 90), -10);
   EXPECT_DOUBLE_EQ(AdjustLocal(ActionKind::kAdditive, 3, 80), 105);
-  EXPECT_DOUBLE_EQ(AdjustGlobal(ActionKind::kAdditive, 4, PairOf(400, 8)), 1000);
+  EXPECT_DOUBLE_EQ(AdjustGlobal(ActionKind::kAdditive, 4, PairOf(400, 8), {}), 1000);
   EXPECT_EQ(LocalActionName(ActionKind::kRelative, 4), "x1.5");
   EXPECT_EQ(TeamActionName(ActionKind::kWide, 0), "/3");
   EXPECT_EQ(TeamActionName(ActionKind::kAdditive, 1), "-25");
@@ -53,7 +59,7 @@ TEST(ActionTest, SetsAreTheStatedOnes) {
 
 TEST(ActionTest, AnAnchoredActionGoesAQuarterOfTheWay) {
   const auto adjusted = [](int action, const Round& round) {
-    return AdjustGlobal(ActionKind::kAnchored, action, round);
+    return AdjustGlobal(ActionKind::kAnchored, action, round, {});
   };
   EXPECT_DOUBLE_EQ(adjusted(2, PairOf(128, 256)), 256) << "there already";
   EXPECT_DOUBLE_EQ(adjusted(4, PairOf(128, 256)), 512) << "16 = 2^4: one octave a round";
@@ -63,7 +69,22 @@ TEST(ActionTest, AnAnchoredActionGoesAQuarterOfTheWay) {
   for (RoundEntry& entry : unnamed.entries) entry.start_batch = 128;
   EXPECT_DOUBLE_EQ(adjusted(2, unnamed), 2048) << "the start stands in for the base";
   const std::array<float, kActionCount> torn = {0, 0.5, 0, 0.5, 0};
-  EXPECT_NEAR(*MeanTeamFactor(ActionKind::kAnchored, torn, PairOf(128, 256)), 1, 1e-12);
+  EXPECT_NEAR(*MeanTeamFactor(ActionKind::kAnchored, torn, PairOf(128, 256), {}), 1, 1e-12);
+}
+
+TEST(ActionTest, AGuidedActionGoesHalfOfTheWay) {
+  const Round round = PairOf(128, 64);  // 256 in all
+  const Landmarks landmarks{.base = 64, .goodput = 7, .soonest = 1024};
+  const auto adjusted = [&](int action) {
+    return AdjustGlobal(ActionKind::kGuided, action, round, landmarks);
+  };
+  EXPECT_DOUBLE_EQ(adjusted(0), 256) << "a quarter of 1,024 is where it is";
+  EXPECT_DOUBLE_EQ(adjusted(1), 512);
+  EXPECT_DOUBLE_EQ(adjusted(kHold), 256);
+  EXPECT_DOUBLE_EQ(adjusted(3), 1024) << "half of the way to 4,096";
+  EXPECT_DOUBLE_EQ(adjusted(4), 128) << "half of the way to the base batch";
+  EXPECT_DOUBLE_EQ(AdjustGlobal(ActionKind::kGuided, 1, round, {}), 256) << "no landmark, no way";
+  EXPECT_EQ(TeamActionName(ActionKind::kGuided, 4), "to base");
 }
 
 TEST(ActionTest, OptionsSurviveTheirText) {
@@ -88,7 +109,7 @@ TEST(ActionTest, NothingEverLeavesTheBounds) {
       entry.active = rng.Uniform() < 0.8;
     }
     Encoder encoder;
-    const std::vector<double> shares = encoder.Encode(round).shares;
+    const States states = encoder.Encode(round);
     const ActionOptions options = AllOptions()[rng.Below(AllOptions().size())];
     Decisions decisions;
     if (rng.Uniform() < 0.5) {
@@ -101,7 +122,7 @@ TEST(ActionTest, NothingEverLeavesTheBounds) {
       for (int i = 0; i < workers; ++i) sizes.local.push_back(wild[rng.Below(7)]);
       decisions = sizes;
     }
-    const std::vector<int> sizes = Apply(round, shares, decisions, options);
+    const std::vector<int> sizes = Apply(round, states, decisions, options);
     for (int i = 0; i < workers; ++i) {
       const RoundEntry& entry = round.entries[i];
       if (!entry.active) {
@@ -119,14 +140,14 @@ TEST(ActionTest, HoldingOnTheShareBaseBalances) {
   Rng rng(2);
   Round round = SampleRound(rng, 3);
   for (RoundEntry& entry : round.entries) entry.batch = 100;
-  const std::vector<int> sizes = Apply(round, {0.5, 0.3, 0.2}, Hold(3), ActionOptions{});
+  const std::vector<int> sizes = Apply(round, Sharing({0.5, 0.3, 0.2}), Hold(3), ActionOptions{});
   EXPECT_EQ(sizes, (std::vector<int>{150, 90, 60}));
 }
 
 TEST(ActionTest, HoldingOnTheCurrentBaseChangesNothing) {
   Rng rng(3);
   const Round round = SampleRound(rng, 4);
-  const std::vector<int> sizes = Apply(round, {0.25, 0.25, 0.25, 0.25}, Hold(4),
+  const std::vector<int> sizes = Apply(round, Sharing({0.25, 0.25, 0.25, 0.25}), Hold(4),
                                        {ActionKind::kAdditive, LocalBase::kCurrent, false, true});
   for (int i = 0; i < 4; ++i) EXPECT_EQ(sizes[i], round.entries[i].batch);
 }
@@ -137,29 +158,30 @@ TEST(ActionTest, ATeamActionScalesTheGlobalBatchAndALocalOneMovesShares) {
   for (RoundEntry& entry : round.entries) entry.batch = 100;
   Actions actions = Hold(2);
   actions.team = 4;
-  EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, {}), (std::vector<int>{300, 300}));
-  EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, {.kind = ActionKind::kRelative}),
+  EXPECT_EQ(Apply(round, Sharing({0.5, 0.5}), actions, {}), (std::vector<int>{300, 300}));
+  EXPECT_EQ(Apply(round, Sharing({0.5, 0.5}), actions, {.kind = ActionKind::kRelative}),
             (std::vector<int>{150, 150}));
   actions = Hold(2);
   actions.local[1] = 3;
-  EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, {}), (std::vector<int>{94, 106}));
+  EXPECT_EQ(Apply(round, Sharing({0.5, 0.5}), actions, {}), (std::vector<int>{94, 106}));
   actions.local[0] = 3;
-  EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, {}), (std::vector<int>{100, 100}));
+  EXPECT_EQ(Apply(round, Sharing({0.5, 0.5}), actions, {}), (std::vector<int>{100, 100}));
   const ActionOptions alone{.base = LocalBase::kCurrent, .team = false};
-  EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, alone), (std::vector<int>{113, 113}));
+  EXPECT_EQ(Apply(round, Sharing({0.5, 0.5}), actions, alone), (std::vector<int>{113, 113}));
 }
 
 TEST(ActionTest, ATeamTornBetweenTwoActionsMovesBetweenThem) {
   const std::array<float, kActionCount> torn = {0, 0, 0.5, 0.5, 0}, sure = {0, 0, 0, 0, 1};
-  EXPECT_NEAR(*MeanTeamFactor(ActionKind::kWide, torn, PairOf(128, 256)), std::sqrt(1.25), 1e-6);
-  EXPECT_NEAR(*MeanTeamFactor(ActionKind::kWide, sure, PairOf(128, 256)), 3, 1e-6);
-  EXPECT_FALSE(MeanTeamFactor(ActionKind::kAdditive, sure, PairOf(128, 256)));
+  EXPECT_NEAR(*MeanTeamFactor(ActionKind::kWide, torn, PairOf(128, 256), {}), std::sqrt(1.25),
+              1e-6);
+  EXPECT_NEAR(*MeanTeamFactor(ActionKind::kWide, sure, PairOf(128, 256), {}), 3, 1e-6);
+  EXPECT_FALSE(MeanTeamFactor(ActionKind::kAdditive, sure, PairOf(128, 256), {}));
   Rng rng(4);
   Round round = SampleRound(rng, 2);
   for (RoundEntry& entry : round.entries) entry.batch = 100;
   Actions actions = Hold(2);
   actions.team_factor = 1.2;
-  EXPECT_EQ(Apply(round, {0.5, 0.5}, actions, {}), (std::vector<int>{120, 120}));
+  EXPECT_EQ(Apply(round, Sharing({0.5, 0.5}), actions, {}), (std::vector<int>{120, 120}));
 }
 
 TEST(ActionTest, MasksForbidWhatCannotMove) {

@@ -21,13 +21,6 @@ constexpr double kSpan = 20;
 // Relative changes of a batch below this are rounding, not a decision.
 constexpr double kSmallestChange = 0.02;
 
-// Elasticity: what a device with some overhead has, and how much evidence that counts as (squared
-// change of log b). A slope outside of this range is a device that changed its speed.
-constexpr double kPriorElasticity = 0.8;
-constexpr double kPriorSquares = 0.02;
-constexpr double kSteepest = 1.3;
-constexpr double kForgetting = 0.8;
-
 bool Positive(double value) { return std::isfinite(value) && value > 0; }
 
 double Log2Ratio(double over, double under) {
@@ -150,13 +143,15 @@ double TierFeature(const Round& round) {
 void Encoder::Reset() {
   workers_.clear();
   job_ = {};
+  landmarks_ = {};
 }
 
 States Encoder::Encode(const Round& round) {
   DYNAMIX_CHECK(workers_.size() <= round.entries.size(), "workers keep their slots");
   Remember(round);
-  const std::vector<float> global = GlobalRow(round);
   States states;
+  states.landmarks = landmarks_.Find(round);
+  const std::vector<float> global = GlobalRow(round, states.landmarks);
   states.workers = static_cast<int>(round.entries.size());
   states.shares = Shares(round);
   states.local = LocalRows(round, states.shares, global);
@@ -166,12 +161,12 @@ States Encoder::Encode(const Round& round) {
   return states;
 }
 
-std::vector<float> Encoder::GlobalRow(const Round& round) const {
+std::vector<float> Encoder::GlobalRow(const Round& round, const Landmarks& landmarks) const {
   std::array<double, kGlobalFeatureCount> row;
   row.fill(kMissing);
   EncodeSettings(round, row);
   EncodeTraining(round, row);
-  EncodeTeam(round, row);
+  EncodeTeam(round, landmarks, row);
   std::vector<float> clipped(kGlobalFeatureCount);
   for (int f = 0; f < kGlobalFeatureCount; ++f) clipped[f] = Clip(row[f], GlobalFeatures()[f]);
   return clipped;
@@ -197,12 +192,17 @@ void Encoder::EncodeTraining(const Round& round, std::span<double> row) const {
                         : Log2Ratio(1 - job_.accuracy, 1 - round.target_accuracy);
 }
 
-void Encoder::EncodeTeam(const Round& round, std::span<double> row) const {
+void Encoder::EncodeTeam(const Round& round, const Landmarks& landmarks,
+                         std::span<double> row) const {
+  const double global_batch = round.GlobalBatch();
   row[kHeterogeneity] = Heterogeneity(round);
   row[kIterationGrowth] = Log2Ratio(MeanIterationMs(round), job_.iteration_ms);
-  row[kFixedToMarginal] = FixedToMarginal(round);
+  row[kTimeAtTwice] = std::log2(landmarks.time_at_twice);
+  row[kTimeAtHalf] = std::log2(landmarks.time_at_half);
   row[kMeanGrowth] = Log2Ratio(MeanBatch(round), MeanStart(round));
-  row[kBaseRatio] = Log2Ratio(round.GlobalBatch(), round.base_batch);
+  row[kBaseRatio] = Log2Ratio(global_batch, round.base_batch);
+  row[kGoodputGap] = Log2Ratio(landmarks.goodput, global_batch);
+  row[kSoonestGap] = Log2Ratio(landmarks.soonest, global_batch);
   row[kTeamLastChange] = job_.batch.last_change;
   row[kTeamChangeAge] = AgeFeature(job_.batch.change_age);
   row[kNetworkTier] = TierFeature(round);
@@ -247,49 +247,13 @@ void Encoder::Remember(const Round& round) {
     const RoundEntry& entry = round.entries[i];
     workers_[i].batch.Remember(entry.batch);
     if (entry.Reported() && Positive(entry.report->compute_ms))
-      RememberSpeed(*entry.report, workers_[i]);
+      workers_[i].samples_per_ms =
+          Smooth(workers_[i].samples_per_ms, entry.report->local_batch / entry.report->compute_ms,
+                 kSpeedWeight);
   }
   job_.batch.Remember(MeanBatch(round));
-  if (job_.batch.change_age == 0) job_.elasticity.Forget();
   if (IsMissing(job_.iteration_ms)) job_.iteration_ms = MeanIterationMs(round);
   RememberTraining(round);
-}
-
-void Encoder::RememberSpeed(const Report& report, WorkerMemory& worker) {
-  worker.samples_per_ms =
-      Smooth(worker.samples_per_ms, report.local_batch / report.compute_ms, kSpeedWeight);
-  if (worker.local_batch > 0 && report.local_batch > 0) {
-    job_.elasticity.Add(std::log(report.local_batch / worker.local_batch),
-                        std::log(report.compute_ms / worker.compute_ms));
-  }
-  worker.local_batch = report.local_batch;
-  worker.compute_ms = report.compute_ms;
-}
-
-void Encoder::Elasticity::Add(double batch_change, double time_change) {
-  if (std::abs(batch_change) < kSmallestChange) return;
-  const double slope = std::clamp(time_change / batch_change, 0.0, kSteepest);
-  squares += batch_change * batch_change;
-  products += slope * batch_change * batch_change;
-}
-
-void Encoder::Elasticity::Forget() {
-  squares *= kForgetting;
-  products *= kForgetting;
-}
-
-double Encoder::Elasticity::value() const {
-  return (kPriorSquares * kPriorElasticity + products) / (kPriorSquares + squares);
-}
-
-// Compute grows with the batch as far as it is elastic; communication does not.
-double Encoder::FixedToMarginal(const Round& round) const {
-  const double communication =
-      MeanOver(round, [](const Report& r) { return Share(r.communication_ms, r.iteration_ms); });
-  if (IsMissing(communication)) return kMissing;
-  const double marginal =
-      std::clamp(1 - communication, 0.0, 1.0) * std::clamp(job_.elasticity.value(), 0.0, 1.0);
-  return Log2Ratio(1 - marginal, marginal);
 }
 
 void Encoder::RememberTraining(const Round& round) {

@@ -22,7 +22,7 @@ class Encoder {
   States Encode(const Round& round);
   // The next round is the first of a new job.
   void Reset();
-  void VisitMemory(Memory& memory) { memory(workers_, job_); }
+  void VisitMemory(Memory& memory) { memory(workers_, job_, landmarks_); }
 
  private:
   // A batch in force, and when and how it last changed.
@@ -37,18 +37,7 @@ class Encoder {
   struct WorkerMemory {
     double samples_per_ms = kMissing;  // smoothed
     BatchMemory batch;
-    double local_batch = 0, compute_ms = 0;  // of the newest report; 0 before the first
-    void VisitMemory(Memory& memory) { memory(samples_per_ms, batch, local_batch, compute_ms); }
-  };
-  // How compute time follows the batch: d log t / d log b, a least-squares slope over the changes
-  // of all workers, pulled to a prior while there are few. Changes, not values: another speed of
-  // the device between two of them is then one outlier, not another line.
-  struct Elasticity {
-    double products = 0, squares = 0;  // of changes of log b and log t
-    void Add(double batch_change, double time_change);
-    void Forget();  // old changes were made around another batch
-    double value() const;
-    void VisitMemory(Memory& memory) { memory(products, squares); }
+    void VisitMemory(Memory& memory) { memory(samples_per_ms, batch); }
   };
   // What is remembered of the job.
   struct JobMemory {
@@ -61,30 +50,28 @@ class Encoder {
     double accuracy = kMissing;    // smoothed
     double accuracy_gain = kMissing;
     double iteration_ms = kMissing;  // of the first measured window
-    Elasticity elasticity;
     void VisitMemory(Memory& memory) {
       memory(batch, loss, loss_slope, loss_fall, log_noise, promised, accuracy, accuracy_gain,
-             iteration_ms, elasticity);
+             iteration_ms);
     }
   };
 
   // The features every worker shares, clipped: what the job is configured with, how its training
   // goes, and what its team of workers is like.
-  std::vector<float> GlobalRow(const Round& round) const;
+  std::vector<float> GlobalRow(const Round& round, const Landmarks& landmarks) const;
   void EncodeTraining(const Round& round, std::span<double> row) const;
-  void EncodeTeam(const Round& round, std::span<double> row) const;
+  void EncodeTeam(const Round& round, const Landmarks& landmarks, std::span<double> row) const;
   // For each worker its own features, clipped, then the global row.
   std::vector<float> LocalRows(const Round& round, const std::vector<double>& shares,
                                const std::vector<float>& global) const;
 
   void Remember(const Round& round);
-  void RememberSpeed(const Report& report, WorkerMemory& worker);
   void RememberTraining(const Round& round);
-  double FixedToMarginal(const Round& round) const;
   std::vector<double> Shares(const Round& round) const;
 
   std::vector<WorkerMemory> workers_;
   JobMemory job_;
+  LandmarkFinder landmarks_;
 };
 
 }  // namespace dynamix

@@ -136,30 +136,33 @@ const Named kWorker1 = {
     {"change_age", 0},             // now
 };
 const Named kJob = {
-    {"noise_to_batch", 2.094963},      // log2(384) + 0.51 - log2(128)
-    {"accuracy", 0.7},                 //
-    {"accuracy_gain", 0.051},          // (0.602 - 0.5) per two spans
-    {"accuracy_spread", 0.05},         //
-    {"loss_slope", 0.1275},            // 0.51 / 2 per two spans
-    {"step_efficiency", 0.063707},     // asinh(0.255 / (20 x 0.05 x 2^2))
-    {"gradient_variability", 0.25},    // 0.5 / 2
-    {"learning_rate", -1},             // log2(0.05 / 0.1)
-    {"progress", 0.25},                //
-    {"target_gap", 0.670840},          // log2((1 - 0.602) / (1 - 0.75))
-    {"rule_linear", 1},                //
-    {"rule_sqrt", 0},                  //
-    {"rule_adascale", 0},              //
-    {"schedule_cosine", 1},            //
-    {"schedule_step", 0},              //
-    {"adaptive", 1},                   //
-    {"heterogeneity", 0.678072},       // log2(160 / 100)
-    {"iteration_growth", 1},           // log2(200 / 100)
-    {"fixed_to_marginal", -1.929673},  // marginal 0.8 x 0.990108, elasticity pulled to its prior
-    {"mean_growth", 1},                // log2(64 / 32)
-    {"base_ratio", 1.415037},          // log2(128 / 48)
-    {"team_last_change", 0.415037},    // log2(64 / 48)
-    {"team_change_age", 0},            //
-    {"network_tier", 0.75},            // the third of four
+    {"noise_to_batch", 2.094963},    // log2(384) + 0.51 - log2(128)
+    {"accuracy", 0.7},               //
+    {"accuracy_gain", 0.051},        // (0.602 - 0.5) per two spans
+    {"accuracy_spread", 0.05},       //
+    {"loss_slope", 0.1275},          // 0.51 / 2 per two spans
+    {"step_efficiency", 0.063707},   // asinh(0.255 / (20 x 0.05 x 2^2))
+    {"gradient_variability", 0.25},  // 0.5 / 2
+    {"learning_rate", -1},           // log2(0.05 / 0.1)
+    {"progress", 0.25},              //
+    {"target_gap", 0.670840},        // log2((1 - 0.602) / (1 - 0.75))
+    {"rule_linear", 1},              //
+    {"rule_sqrt", 0},                //
+    {"rule_adascale", 0},            //
+    {"schedule_cosine", 1},          //
+    {"schedule_step", 0},            //
+    {"adaptive", 1},                 //
+    {"heterogeneity", 0.678072},     // log2(160 / 100)
+    {"iteration_growth", 1},         // log2(200 / 100)
+    {"time_at_twice", 0.799230},     // log2((159.51 + 26) / (80.61 + 26)): both at their highest
+    {"time_at_half", 0},             // worker 1 at its lowest batch up to 160
+    {"mean_growth", 1},              // log2(64 / 32)
+    {"base_ratio", 1.415037},        // log2(128 / 48)
+    {"goodput_gap", 0.309317},       // 158.6, the last batch of the search before 160
+    {"soonest_gap", 0.033671},       // 131.0, one of the search (composite_test.cc: formula)
+    {"team_last_change", 0.415037},  // log2(64 / 48)
+    {"team_change_age", 0},          //
+    {"network_tier", 0.75},          // the third of four
 };
 
 void ExpectColumn(const Named& wanted, const std::string& name, float value) {

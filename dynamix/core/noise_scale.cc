@@ -1,6 +1,7 @@
 #include "dynamix/core/noise_scale.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "dynamix/core/check.h"
 
@@ -60,5 +61,14 @@ double NoiseScale::value() const {
   if (weight_ == 0 || !(squared_norm_ > 0)) return kMissing;
   return trace_ / squared_norm_;
 }
+
+void NoiseMemory::Add(const Round& round) {
+  // A noise scale that is not positive has no finite logarithm, and so counts as missing.
+  const double log2 =
+      MeanOver(round, [](const Report& r) { return std::log2(r.training.noise_scale); });
+  log2_ = Smooth(log2_, log2, weight_);
+}
+
+double NoiseMemory::value() const { return std::exp2(log2_); }
 
 }  // namespace dynamix

@@ -14,7 +14,8 @@
 #include <span>
 #include <vector>
 
-#include "dynamix/core/report.h"
+#include "dynamix/core/memory.h"
+#include "dynamix/core/round.h"
 
 namespace dynamix {
 
@@ -49,6 +50,20 @@ class NoiseScale {
  private:
   double memory_;
   double trace_ = 0, squared_norm_ = 0, weight_ = 0;
+};
+
+// The noise scale that workers report, averaged over them and smoothed over rounds, in logarithms.
+class NoiseMemory {
+ public:
+  explicit NoiseMemory(double weight) : weight_(weight) {}  // weight: of a new round, (0, 1]
+  void Add(const Round& round);
+  // In samples; missing before anybody reported one.
+  double value() const;
+  void VisitMemory(Memory& memory) { memory(log2_); }
+
+ private:
+  double weight_;
+  double log2_ = kMissing;
 };
 
 }  // namespace dynamix

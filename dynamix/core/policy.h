@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "dynamix/core/landmarks.h"
 #include "dynamix/core/memory.h"
 #include "dynamix/core/rng.h"
 #include "dynamix/core/round.h"
@@ -27,6 +28,7 @@ struct States {
   // Each worker's measured, speed-proportional share of the global batch: sums to 1 over the active
   // workers, 0 for the others.
   std::vector<double> shares;
+  Landmarks landmarks;  // where the team can go
 };
 
 // Indices into the action set: one for the global batch, one per worker. A head that is switched

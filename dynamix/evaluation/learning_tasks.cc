@@ -18,7 +18,7 @@ struct LazyTask {
 }  // namespace
 
 std::vector<std::string> FittedWorkloads() {
-  return {"lenet_fashion", "vgg11_small_cifar10", "resnet18_small_fashion"};
+  return {"lenet_fashion", "vgg11_small_cifar10", "resnet18_small_fashion", "transformer_moby"};
 }
 
 TaskSource SimulatorTasks(const DistributionOptions& distribution, std::int64_t count,

@@ -58,11 +58,14 @@ void Reasons::AddLogFactors(Head& head, std::span<const float> state,
   }
   std::vector<float> logits(all.size() * kActionCount);
   head.evaluator.Logits(head.team->network, rows, all, logits);
-  // Whatever the batch is, it cancels in differences.
-  const Round any_batch{.entries = {RoundEntry{.start_batch = 1, .batch = 1}}};
+  // Whatever the batch is, it cancels in differences. The state knows where places are from there.
+  Round any_batch;
+  any_batch.entries = {RoundEntry{.start_batch = 1, .batch = 1}};
+  any_batch.base_batch = std::exp2(-state[kBaseRatio]);
+  const Landmarks landmarks{.soonest = std::exp2(state[kSoonestGap])};
   for (std::size_t f = 0; f <= width; ++f) {
     const auto of_row = std::span<const float>(logits).subspan(f * kActionCount, kActionCount);
-    log_factors[f] += std::log2(*MeanTeamFactor(kind_, Softmax(of_row), any_batch));
+    log_factors[f] += std::log2(*MeanTeamFactor(kind_, Softmax(of_row), any_batch, landmarks));
   }
 }
 

@@ -22,7 +22,7 @@ TEST(CompositePolicyTest, OnAConstantScheduleItTakesTheMostProgressPerSecond) {
                                       LearningRateRule::kSqrt, LearningRateRule::kAdaScale}) {
     Loop loop = Composite(rule, Schedule::kConstant);
     loop.Run(60);
-    const CompositeOptions options;
+    const TimeToGoOptions options;
     const auto rate = [&](double batch) {
       const double f = LearningRateFactor(rule, batch, 256, 500);
       const double noise = options.noise * 500 / 756 * f * 256 / batch;

@@ -13,6 +13,7 @@
 // whose numerator does not depend on B and is left out. T_comp is the slowest worker's compute
 // time, overhead + cost b_i, with b_i balanced (Pollux: equal). T_net is the measured exposed
 // exchange: the overlap that gamma models has been taken off it, hence gamma = 1.
+#include "dynamix/core/batch_search.h"
 #include "dynamix/policies/rules.h"
 #include "dynamix/policies/split.h"
 

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "dynamix/core/noise_scale.h"
 #include "dynamix/core/policy.h"
 #include "dynamix/core/time_line.h"
+#include "dynamix/core/time_to_go.h"
 #include "dynamix/policies/split.h"
 
 namespace dynamix {
@@ -142,9 +144,7 @@ class GoodputPolicy : public Policy {
 };
 
 struct CompositeOptions {
-  double noise = 0.3;       // k_n: part of a step that noise takes at the base batch
-  double curvature = 0.06;  // k_c: part of a step that curvature takes at the base rate
-  double horizon = 0.5;     // part of the schedule ahead in which the base batch gets to the target
+  TimeToGoOptions to_go;
   double step = 4;          // largest change of the global batch in a round
   double gain = 0.02;       // the global batch stays unless another promises this much more
   double dead_band = 0.05;  // of the shares
@@ -153,9 +153,9 @@ struct CompositeOptions {
 
   template <typename Visitor>
   void Visit(Visitor&& visit) {
-    visit("noise", noise, 0.0, 0.9);
-    visit("curvature", curvature, 0.0, 0.09);
-    visit("horizon", horizon, 0.0, 1.0);
+    visit("noise", to_go.noise, 0.0, 0.9);
+    visit("curvature", to_go.curvature, 0.0, 0.09);
+    visit("horizon", to_go.horizon, 0.0, 1.0);
     visit("step", step, 1.0, 1000.0);
     visit("gain", gain, 0.0, 1.0);
     visit("dead_band", dead_band, 0.0, 1.0);
@@ -164,7 +164,8 @@ struct CompositeOptions {
   }
 };
 
-// The least time to go, under the job's learning-rate rule and schedule; formula in composite.cc.
+// The least time to go, under the job's learning-rate rule and schedule; formula in
+// core/time_to_go.cc.
 // Before a noise scale is known it goes to the base batch.
 class CompositePolicy : public Policy {
  public:

@@ -57,7 +57,7 @@ std::vector<int> BalancedSizes(int batch, double percent) {
   states.shares = {0.5 * (1 + percent / 100), 0.5 * (1 - percent / 100)};
   Rng rng(1);
   const auto policy = MakePolicy("balanced");
-  return Apply(round, states.shares, policy->Decide(round, states, rng), {});
+  return Apply(round, states, policy->Decide(round, states, rng), {});
 }
 
 // The dead band is 5 % of a batch, whatever its size: 50 of 1,000 samples, 500 of 10,000.

@@ -22,13 +22,4 @@ Sizes SplitOutsideDeadBand(const Round& round, double global_batch,
   return Holding(round);
 }
 
-void NoiseMemory::Add(const Round& round) {
-  // A noise scale that is not positive has no finite logarithm, and so counts as missing.
-  const double log2 =
-      MeanOver(round, [](const Report& r) { return std::log2(r.training.noise_scale); });
-  log2_ = Smooth(log2_, log2, weight_);
-}
-
-double NoiseMemory::value() const { return std::exp2(log2_); }
-
 }  // namespace dynamix

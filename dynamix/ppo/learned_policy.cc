@@ -49,7 +49,7 @@ bool LearnedPolicy::DecideTeam(const Round& round, const States& states, Rng& rn
     if (head == 0) actions.team = choices_.actions[0];
     if (how_ == Choice::kSample) return true;
     const std::optional<double> factor =
-        MeanTeamFactor(model_.actions.kind, choices_.probabilities, round);
+        MeanTeamFactor(model_.actions.kind, choices_.probabilities, round, states.landmarks);
     if (!factor) return true;
     log_factor += std::log(*factor) / static_cast<double>(teams_.size());
   }

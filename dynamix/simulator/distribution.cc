@@ -1,16 +1,17 @@
 // Ranges. b0 = base batch / workers, c0 = compute of b0 samples on a speed-1 device, log: drawn
 // log-uniformly. In brackets [[ ]]: what the held-out distribution draws instead.
 //
-//   workers           [2, 16] log, or as asked
+//   workers           [2, 32] log, or as asked
 //   speeds            40 % equal, 30 % two kinds, 30 % spread; up to 6 [[8]] times apart, log
-//   overhead / c0     [0.03, 1] [[2]] log
-//   exchange / c0     [0.03, 3] [[6]] log, of which latency 1 to 30 %; 80 % rings
+//   overhead / c0     [0.03, 10] [[20]] log
+//   exchange / c0     [0.03, 60] [[100]] log, of which latency 1 to 30 %; 80 % rings
 //   saturation        ramp / b0 [0.02, 1], spill batch / b0 [0.5, 16], spill [0.05, 1], all log
 //   overlap, jitter   [0, 0.8], [0.01, 0.15] [[0.25]]
 //   memory / b0       half: unlimited; else [3, 60] log per node
 //   loss of a link    70 % none; else [1e-4, 0.02] log on a third of the nodes
-//   start / base      30 % 1; else 2^[-3, 5]
-//   bounds            lowest 1..8, highest [8, 64] b0 log (miniatures: at most a quarter of the
+//   start / base      30 % 1; else 2^[-4, 5], at most what trains at 4 times the fair rate: no
+//                     policy could mend a first window that diverges
+//   bounds            lowest 1..8, highest [8, 256] b0 log (miniatures: at most a quarter of the
 //                     data over all workers), granularity 1, 4 or 8
 //   events            35 % none; else 1 to 3, each at [0, 0.5] of the run, for [0.02, 0.4] log,
 //                     half of them again and again: 60 % slowdown x [1.3, 5] [[8]],
@@ -22,13 +23,14 @@
 //                     then look as those of miniatures do
 //                     a third of them, where fitted ones are given, near one of those: constants
 //                     x [0.67, 1.5] log
-//   their optimizer   75 % SGD with momentum 0, 0.5, 0.9 or 0.95, 25 % Adam; any rule, any
-//                     schedule; base batch [16, 1024] log, at least 4 per worker; rate [0.2, 1]
+//   their optimizer   half SGD with momentum 0, 0.5, 0.9 or 0.95, half Adam; any rule, any
+//                     schedule; base batch [16, 1024] log, at least 2 per worker; rate [0.1, 1.5]
 //                     log of FairRate
 //   miniatures        MiniatureRanges; [[prototypes too, hidden 6 to 56, label noise to 0.25]]
 //   run               [min_iterations, max_iterations] at the base batch, log
+//   window            as asked, or half of it in every other job
 //   target            run_share [0.15, 0.95]; redrawn when the curve goes flat before 0.1
-//   named target      70 % of the jobs tell the policy their target accuracy
+//   named target      35 % of the jobs tell the policy the accuracy at their target, 35 % the loss
 //   budget            3 reference times to target
 #include "dynamix/simulator/distribution.h"
 
@@ -48,6 +50,7 @@ constexpr int kMostDraws = 30;
 constexpr double kFittedShare = 1.0 / 3;
 constexpr double kLeastImprovement = 0.25;  // of the initial held-out loss
 constexpr double kEarliestTarget = 0.1;     // of the reference run
+constexpr double kMostFirstRate = 4;        // times the fair rate, in the first window
 
 int RoundedLog(Rng& rng, double low, double high) {
   return static_cast<int>(std::lround(rng.LogUniform(low, high)));
@@ -72,22 +75,30 @@ class TaskDrawer {
     base_local_ = workload.optimizer.base_batch / workers_;
     DrawCost(workload.cost);
     largest_batch_ = LargestBatch(workload);
-    const Scenario scenario = DrawScenario(workload.cost);
+    const Scenario scenario = DrawScenario(workload);
     const std::uint64_t seed = rng_.Next();
     workload.target.run_share = rng_.Uniform(0.15, 0.95);
+    const int halves = rng_.Uniform() < 0.5 ? 1 : 2;
     Task task = MakeTask({.scenario = scenario,
                           .workload = workload,
                           .workers = workers_,
                           .seed = seed,
-                          .window = options_.window_iterations},
+                          .window = std::max(1, options_.window_iterations * halves / 2)},
                          options_.pools);
-    if (rng_.Uniform() < 0.3) task.limits.named_accuracy = 0;  // not every user names a target
+    NameTarget(task.limits);
     return Accept(std::move(task));
   }
 
  private:
-  // Nobody trains with a sample or two per worker.
-  double LeastBase() const { return std::min(512.0, std::max(16.0, 4.0 * workers_)); }
+  // Not every user names a target.
+  void NameTarget(JobLimits& limits) {
+    const double named = rng_.Uniform();
+    if (named < 0.65) limits.named_accuracy = 0;
+    if (named < 0.35) limits.named_loss = limits.target_loss;
+  }
+
+  // Nobody trains with a sample per worker.
+  double LeastBase() const { return std::min(512.0, std::max(16.0, 2.0 * workers_)); }
   // A quarter of a miniature's data; what is called a global batch there is nearly the whole
   // gradient.
   static double LargestBatch(const Workload& workload) {
@@ -98,13 +109,11 @@ class TaskDrawer {
 
   OptimizerOptions DrawOptimizer() {
     OptimizerOptions optimizer;
-    optimizer.kind = rng_.Uniform() < 0.25 ? OptimizerKind::kAdam : OptimizerKind::kSgd;
+    optimizer.kind = rng_.Uniform() < 0.5 ? OptimizerKind::kAdam : OptimizerKind::kSgd;
     optimizer.momentum = optimizer.adaptive() ? 0.9 : Choose(rng_, std::array{0.0, 0.5, 0.9, 0.95});
     optimizer.base_batch = RoundedLog(rng_, LeastBase(), 1024);
     optimizer.rule = static_cast<LearningRateRule>(rng_.Below(kLearningRateRuleCount));
-    // No warm-up: policies and results so far come from tasks without it.
-    optimizer.schedule =
-        Choose(rng_, std::array{Schedule::kConstant, Schedule::kCosine, Schedule::kStep});
+    optimizer.schedule = static_cast<Schedule>(rng_.Below(kScheduleCount));
     optimizer.planned_samples =
         rng_.LogUniform(options_.min_iterations, options_.max_iterations) * optimizer.base_batch;
     return optimizer;
@@ -117,8 +126,8 @@ class TaskDrawer {
                                            ? DrawNearFitted()
                                            : DrawFreeQuadratic();
     workload.optimizer = DrawOptimizer();
-    workload.optimizer.learning_rate =
-        rng_.LogUniform(0.2, 1) * FairRate(quadratic, workload.optimizer);
+    rate_factor_ = rng_.LogUniform(0.1, 1.5);
+    workload.optimizer.learning_rate = rate_factor_ * FairRate(quadratic, workload.optimizer);
     workload.convergence = quadratic;
     return workload;
   }
@@ -185,6 +194,7 @@ class TaskDrawer {
     MiniatureOptions options = RandomMiniature(rng_, ranges);
     options.task_seed &= 0x7fffffff;  // what a workload file can say
     workload.optimizer = options.optimizer;
+    rate_factor_ = options.optimizer.learning_rate / ReferenceLearningRate(options);
     workload.convergence = options;
     return workload;
   }
@@ -200,7 +210,7 @@ class TaskDrawer {
     cost.memory_per_sample_bytes = 1e6;
   }
 
-  Scenario DrawScenario(const CostOptions& cost) {
+  Scenario DrawScenario(const Workload& workload) {
     Scenario scenario;
     scenario.name = "random";
     scenario.workers = workers_;
@@ -208,20 +218,30 @@ class TaskDrawer {
     while (scenario.bounds.min > base_local_ && scenario.bounds.min > 1) scenario.bounds.min /= 2;
     scenario.bounds.granularity = base_local_ < 16 ? 1 : Choose(rng_, std::array{1, 1, 1, 1, 4, 8});
     const double largest =
-        std::max(base_local_ * rng_.LogUniform(8, 64), 8.0 * scenario.bounds.min);
+        std::max(base_local_ * rng_.LogUniform(8, 256), 8.0 * scenario.bounds.min);
     const double most = std::max({largest_batch_ / workers_, base_local_, 8.0});
     scenario.bounds.max =
         static_cast<int>(std::min(std::ceil(std::min(largest, most) / 8) * 8, 65536.0));
-    const double start = base_local_ * (rng_.Uniform() < 0.3 ? 1 : std::exp2(rng_.Uniform(-3, 5)));
-    scenario.start_batch = ClampBatch(start, 0, scenario.bounds);
+    scenario.start_batch =
+        ClampBatch(base_local_ * DrawStart(workload.optimizer.rule), 0, scenario.bounds);
     scenario.communication =
         rng_.Uniform() < 0.8 ? Communication::kRing : Communication::kParameterServer;
     scenario.late_reports = rng_.Uniform() < 0.7 ? 0 : rng_.Uniform(0, 0.05);
     scenario.network_tier =
         rng_.Uniform() < 0.7 ? NetworkTier::kEbpf : static_cast<NetworkTier>(rng_.Below(5));
-    DrawNodes(cost, scenario);
+    DrawNodes(workload.cost, scenario);
     DrawEvents(scenario);
     return scenario;
+  }
+
+  // The start over the base batch.
+  double DrawStart(LearningRateRule rule) {
+    double start = rng_.Uniform() < 0.3 ? 1 : std::exp2(rng_.Uniform(-4, 5));
+    // AdaScale starts as the root does: it does not know the noise yet.
+    while (start > 1 &&
+           rate_factor_ * LearningRateFactor(rule, start, 1, kMissing) > kMostFirstRate)
+      start /= 2;
+    return start;
   }
 
   // Speeds relative to 1; the fastest is 1, so that slower clusters are not just scaled ones.
@@ -244,14 +264,14 @@ class TaskDrawer {
 
   void DrawNodes(const CostOptions& cost, Scenario& scenario) {
     const double compute_ms = base_local_ * cost.sample_ms;
-    const double exchange_ms = compute_ms * rng_.LogUniform(0.03, Wider(3, 6));
+    const double exchange_ms = compute_ms * rng_.LogUniform(0.03, Wider(60, 100));
     const double latency_part = rng_.Uniform(0.01, 0.3);
     const bool ring = scenario.communication == Communication::kRing;
     const double n = std::max(workers_, 2);
     const double exchanges = ring ? 2 * (n - 1) / n : 2;
     const double steps = ring ? 2 * (n - 1) : 2;
     Node node;
-    node.overhead_ms = compute_ms * rng_.LogUniform(0.03, Wider(1, 2));
+    node.overhead_ms = compute_ms * rng_.LogUniform(0.03, Wider(10, 20));
     node.latency_ms = std::clamp(latency_part * exchange_ms / steps, 0.02, 50.0);
     node.bandwidth_mbps = std::clamp(
         exchanges * cost.gradient_bytes * 8e-3 / ((1 - latency_part) * exchange_ms), 1.0, 1e6);
@@ -313,6 +333,7 @@ class TaskDrawer {
   const bool held_out_;
   int workers_ = 0;
   double base_local_ = 0;
+  double rate_factor_ = 1;    // learning rate over the fair one
   double largest_batch_ = 0;  // global
 };
 

@@ -19,7 +19,7 @@ enum class DistributionKind : int { kTraining = 0, kValidation, kHeldOut };
 struct DistributionOptions {
   DistributionKind kind = DistributionKind::kTraining;
   int min_workers = 2;  // [1, max_workers]
-  int max_workers = 16;
+  int max_workers = 32;
   double miniature_share = 0.65;          // of the tasks; the others are quadratics, [0, 1]
   std::vector<MiniatureFamily> families;  // of the miniatures; empty: those of the kind
   MiniaturePools pools;                   // those of the families are needed
@@ -27,8 +27,8 @@ struct DistributionOptions {
   std::vector<QuadraticOptions> fitted;
   int window_iterations = kWindowIterations;
   // Length of the reference run at the base batch, [100, max_iterations].
-  int min_iterations = 1200;
-  int max_iterations = 4800;
+  int min_iterations = 200;
+  int max_iterations = 3200;
 
   // Throws InputError naming the field.
   void Validate() const;

@@ -31,7 +31,7 @@ class PolicyConformance : public testing::TestWithParam<PolicyCase> {
   // One round through encoder, policy and Apply: the new batches.
   static std::vector<int> Step(const Round& round, Encoder& encoder, Policy& policy, Rng& rng) {
     const States states = encoder.Encode(round);
-    return Apply(round, states.shares, policy.Decide(round, states, rng), GetParam().actions);
+    return Apply(round, states, policy.Decide(round, states, rng), GetParam().actions);
   }
 
   // What the workers would measure at their batches: compute time proportional to batch over speed.

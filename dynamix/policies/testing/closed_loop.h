@@ -79,7 +79,7 @@ class Loop {
     for (RoundEntry& entry : round_.entries)
       entry.report->iteration_ms = slowest + communication_ms;
     const States states = encoder_.Encode(round_);
-    return Apply(round_, states.shares, policy_->Decide(round_, states, rng_), {});
+    return Apply(round_, states, policy_->Decide(round_, states, rng_), {});
   }
 
   std::unique_ptr<Policy> policy_;

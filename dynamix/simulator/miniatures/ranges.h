@@ -29,22 +29,23 @@ struct MiniatureRanges {
   Range spectrum = {0.5, 1.25};
   Range initial_scale = {0.5, 1.5};
   Range temperature = {0.05, 0.5};
-  double adam = 0.25;  // probability of Adam instead of SGD
+  double adam = 0.5;  // probability of Adam instead of SGD
   Range momentum = {0, 0.95};
   Range base_batch = {16, 1024};  // and at most 1/16 of the training samples
   // The base learning rate:
   //   ReferenceLearningRate(options)
   //   * min(rate * (base_batch / 128)^rate_exponent, largest_rate)
   // Exponents near 1/2 suit the base batch, 0 and 1 start badly.
-  Range rate = {0.3, 1.5};  // log-uniform
+  Range rate = {0.15, 2};  // log-uniform
   Range rate_exponent = {0, 1};
   double largest_rate = 3;
   // Planned samples: as many iterations at the base batch (log-uniform), inside these epochs.
   Range planned_iterations = {1200, 8000};
-  Range epochs = {4, 60};
+  Range epochs = {1, 60};
   std::vector<LearningRateRule> rules = {LearningRateRule::kNone, LearningRateRule::kLinear,
                                          LearningRateRule::kSqrt, LearningRateRule::kAdaScale};
-  std::vector<Schedule> schedules = {Schedule::kConstant, Schedule::kCosine, Schedule::kStep};
+  std::vector<Schedule> schedules = {Schedule::kConstant, Schedule::kCosine, Schedule::kStep,
+                                     Schedule::kWarmup};
 };
 
 // A learning rate that suits a global batch of 128 (measured, see ranges.cc).

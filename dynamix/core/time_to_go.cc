@@ -1,0 +1,116 @@
+// One step. With rate eta, gradient G, curvature h and noise scale phi, a step at global batch B
+// lowers the loss, to second order, by (McCandlish et al. 2018, arXiv 1812.06162, section 2.2)
+//
+//   eta |G|^2 (1 - eta h / 2 - (eta h / 2) phi / B)
+//
+// The rate is eta_0 sigma f: the base rate, the schedule's factor, and the rule's factor f(B), which
+// is 1 at the base batch B_0. In units of eta_0 sigma |G|^2, a step is worth
+//
+//   P(B) = f (1 - curvature - noise)
+//   curvature = k_c sigma f                 0 with AdaScale, whose f is chosen so that the rate is
+//                                           safe for the noise at B
+//   noise     = k_n w f B_0 / B
+//   w         = phi / (phi + B_0)
+//
+// Nobody measures h. The noise term does not follow from the measured phi either: phi grows with
+// training until the term is near 1 at whatever batch the job runs (the noise floor), so it would
+// ask for more and more samples. What is known is that the user chose the base batch: noise takes
+// the part k_n of a step there, and elsewhere the part grows with f B_0 / B, the job's temperature
+// (rate over batch) relative to its base. While phi is far below B_0 there is no noise to speak of,
+// hence w.
+//
+// The schedule. It runs by samples: at s = samples seen over samples planned, x S more samples (S
+// planned) at batch B are x S / B steps and bring the job forward by
+//
+//   D(B, x) = S P(B) / B * integral of sigma from s to s + x
+//
+// A large batch whose rate does not grow with it uses up the schedule before the target is reached;
+// a linear rule loses nothing. How far away the target is, is not known. It is taken as far as the
+// base batch gets in the part `horizon` of what is left of the schedule:
+//
+//   D* = D(B_0, horizon (1 - s))
+//
+// With x(B) the solution of D(B, x) = D*, and T(B) the time of an iteration (time_line.h),
+//
+//   time to go = x(B) S / B * T(B)
+//
+// On a constant schedule x is proportional to B / P(B), so that the least time to go is the most
+// progress per second, P(B) / T(B). S divides out.
+#include "dynamix/core/time_to_go.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dynamix {
+namespace {
+
+// The target is never taken to be nearer than this, in planned samples: at the end of the schedule
+// nothing is left of it.
+constexpr double kLeastHorizon = 0.02;
+
+// Samples seen over samples planned; missing when nobody reports it.
+double MeanProgress(const Round& round) {
+  return MeanOver(round, [](const Report& r) {
+    return IsMissing(r.training.progress) ? kMissing : std::clamp(r.training.progress, 0.0, 1.0);
+  });
+}
+
+// Without a progress nobody knows where the schedule stands.
+Schedule KnownSchedule(const Round& round) {
+  return IsMissing(MeanProgress(round)) ? Schedule::kConstant : round.schedule;
+}
+
+double KnownProgress(const Round& round) {
+  const double progress = MeanProgress(round);
+  return IsMissing(progress) ? 0 : progress;
+}
+
+}  // namespace
+
+TimeToGo::ScheduleAhead::ScheduleAhead(Schedule schedule, double start)
+    : cell_((1 - start) / kCells), last_(ScheduleFactor(schedule, 1)) {
+  sums_[0] = 0;
+  for (int i = 0; i < kCells; ++i)
+    sums_[i + 1] = sums_[i] + cell_ * ScheduleFactor(schedule, start + (i + 0.5) * cell_);
+}
+
+double TimeToGo::ScheduleAhead::Sum(double span) const {
+  if (span >= kCells * cell_) return sums_[kCells] + last_ * (span - kCells * cell_);
+  const double at = span / cell_;
+  const int i = std::min(static_cast<int>(at), kCells - 1);
+  return sums_[i] + (at - i) * (sums_[i + 1] - sums_[i]);
+}
+
+double TimeToGo::ScheduleAhead::Span(double sum) const {
+  if (sum >= sums_[kCells]) return kCells * cell_ + (sum - sums_[kCells]) / last_;
+  const int i =
+      static_cast<int>(std::upper_bound(sums_.begin(), sums_.end(), sum) - sums_.begin()) - 1;
+  return (i + (sum - sums_[i]) / (sums_[i + 1] - sums_[i])) * cell_;
+}
+
+TimeToGo::TimeToGo(const Round& round, double noise, const TimeToGoOptions& options)
+    : rule_(round.rule),
+      base_(BaseBatch(round)),
+      noise_(noise),
+      noise_part_(options.noise * noise / (noise + base_)),
+      curvature_part_(round.rule == LearningRateRule::kAdaScale
+                          ? 0
+                          : options.curvature *
+                                ScheduleFactor(KnownSchedule(round), KnownProgress(round))),
+      ahead_(KnownSchedule(round), KnownProgress(round)),
+      distance_(Worth(base_) / base_ *
+                ahead_.Sum(std::max(kLeastHorizon, options.horizon * (1 - KnownProgress(round))))) {
+}
+
+double TimeToGo::Worth(double batch) const {
+  const double f = LearningRateFactor(rule_, batch, base_, noise_);
+  return f * (1 - curvature_part_ * f - noise_part_ * f * base_ / batch);
+}
+
+double TimeToGo::Speed(double batch, double iteration_ms) const {
+  const double worth = Worth(batch);
+  if (worth <= 0) return 0;
+  return batch / (ahead_.Span(distance_ * batch / worth) * iteration_ms);
+}
+
+}  // namespace dynamix
