@@ -12,7 +12,7 @@
 //   start / base      30 % 1; else 2^[-4, 5], at most what trains at 4 times the fair rate: no
 //                     policy could mend a first window that diverges
 //   bounds            lowest 1..8, highest [8, 256] b0 log (miniatures: at most a quarter of the
-//                     data over all workers), granularity 1, 4 or 8
+//                     data, and 2,048, over all workers), granularity 1, 4 or 8
 //   events            35 % none; else 1 to 3, each at [0, 0.5] of the run, for [0.02, 0.4] log,
 //                     half of them again and again: 60 % slowdown x [1.3, 5] [[8]],
 //                     15 % bandwidth x [0.05, 0.6], 10 % loss + [0.002, 0.05], 8 % leave, 7 % join
@@ -99,11 +99,11 @@ class TaskDrawer {
 
   // Nobody trains with a sample per worker.
   double LeastBase() const { return std::min(512.0, std::max(16.0, 2.0 * workers_)); }
-  // A quarter of a miniature's data; what is called a global batch there is nearly the whole
-  // gradient.
+  // A quarter of a miniature's data: what is called a global batch there is nearly the whole
+  // gradient. And no window may cost as much as a hundred others.
   static double LargestBatch(const Workload& workload) {
     const auto* miniature = std::get_if<MiniatureOptions>(&workload.convergence);
-    return miniature != nullptr ? miniature->training_samples / 4.0 : 1e9;
+    return miniature != nullptr ? std::min(miniature->training_samples / 4.0, 2048.0) : 1e9;
   }
   double Wider(double usual, double held_out) const { return held_out_ ? held_out : usual; }
 

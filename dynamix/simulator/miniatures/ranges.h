@@ -20,7 +20,7 @@ struct Range {
 // otherwise.
 struct MiniatureRanges {
   std::vector<MiniatureFamily> families = {MiniatureFamily::kFashion, MiniatureFamily::kTeacher};
-  Range hidden = {8, 40};
+  Range hidden = {8, 32};
   double second_layer = 0.25;  // probability of a second hidden layer, as wide as the first
   Range inputs = {16, 49};     // of the gaussian families; fashion uses all of its 49
   Range classes = {4, 10};
@@ -31,7 +31,7 @@ struct MiniatureRanges {
   Range temperature = {0.05, 0.5};
   double adam = 0.5;  // probability of Adam instead of SGD
   Range momentum = {0, 0.95};
-  Range base_batch = {16, 1024};  // and at most 1/16 of the training samples
+  Range base_batch = {16, 256};  // and at most 1/16 of the training samples
   // The base learning rate:
   //   ReferenceLearningRate(options)
   //   * min(rate * (base_batch / 128)^rate_exponent, largest_rate)
