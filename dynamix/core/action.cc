@@ -19,7 +19,7 @@ struct ActionSet {
 constexpr std::array<double, kActionCount> kNoFactors = {1, 1, 1, 1, 1};
 // Parts of the way that actions go which name a place, in logarithms.
 constexpr double kAnchoredPull = 0.25;
-constexpr double kGuidedPull = 0.5;
+constexpr double kGuidedPull = 0.75;
 constexpr int kToBase = 4;  // of the guided set
 constexpr std::array<double, kActionCount> kNoSteps = {0, 0, 0, 0, 0};
 constexpr std::array<double, kActionCount> kSmallFactors = {1 / 1.5, 1 / 1.125, 1, 1.125, 1.5};
@@ -44,10 +44,10 @@ constexpr std::array<ActionSet, kActionKindCount> kSets = {{
      {"to base/16", "to base/4", "to base", "to base x4", "to base x16"},
      kSmallNames},
     {"guided",
-     {1.0 / 4, 1, 1, 4, 1},
+     {1.0 / 2, 1, 1, 2, 1},
      kSmallFactors,
      kNoSteps,
-     {"to soonest/4", "to soonest", "hold", "to soonest x4", "to base"},
+     {"to soonest/2", "to soonest", "hold", "to soonest x2", "to base"},
      kSmallNames},
 }};
 
