@@ -17,7 +17,7 @@ struct LearningOptions {
   Objective objective;
   // Families of features the policy must do without (ablations).
   std::vector<FeatureFamily> families_off;
-  int jobs = 128;        // in lock step, [1, 10000]
+  int jobs = 64;         // in lock step, [1, 10000]
   int max_workers = 32;  // slots per job, [1, 4096]
   int threads = 2;       // [1, 256]
 

@@ -36,16 +36,16 @@ WindowOutcome OutcomeOf(const LearningTask& task, const Objective& objective, do
 // The defaults are what the shipped policy was learned with (docs/learning.md).
 struct LearningRunOptions {
   LearningOptions learning;
-  PpoOptions team_ppo{.steps = 96,
+  PpoOptions team_ppo{.steps = 48,
                       .epochs = 8,
                       .minibatches = 8,
-                      .learning_rate = 2e-3,
+                      .learning_rate = 1e-3,
                       .lambda = 0.99,
                       .entropy_coefficient = 0.001};
-  PpoOptions local_ppo{.steps = 96, .epochs = 2, .minibatches = 16, .learning_rate = 1e-3};
+  PpoOptions local_ppo{.steps = 48, .epochs = 2, .minibatches = 16, .learning_rate = 1e-3};
   std::vector<int> hidden = {64, 64};
-  int updates = 300;          // [1, 1000000]
-  std::int64_t tasks = 4000;  // different tasks, drawn with replacement, >= 1
+  int updates = 70;           // [1, 1000000]
+  std::int64_t tasks = 2000;  // different tasks, drawn with replacement, >= 1
   std::uint64_t seed = 1;
 
   void Validate() const;

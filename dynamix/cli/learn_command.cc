@@ -33,8 +33,8 @@ struct LearnFlags {
   std::string folder = "runs/learn";
   std::string start;
   std::string config;
-  int validation_tasks = 160;
-  int validate_every = 25;
+  int validation_tasks = 80;
+  int validate_every = 10;
   bool resume = false;
   bool json = false;
 };

@@ -3,8 +3,9 @@
 //
 //   anchored  team: a quarter of the way, in logarithms, to 1/16, 1/4, 1, 4 or 16 times the job's
 //             base batch (its start when it names none); local actions as relative
-//   guided    team: half of the way, in logarithms, to the landmark `soonest` (landmarks.h), to a
-//             quarter or four times of it, or to the base batch; or hold; local actions as relative
+//   guided    team: three quarters of the way, in logarithms, to the landmark `soonest`
+//             (landmarks.h), to half or twice of it, or to the base batch; or hold; local actions as
+//             relative
 //   wide      team: / 3, / 1.25, hold, x 1.25, x 3; local actions as relative
 //   relative  / 1.5, / 1.125, hold, x 1.125, x 1.5
 //   additive  -100, -25, hold, +25, +100 samples per worker

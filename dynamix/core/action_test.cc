@@ -72,17 +72,17 @@ TEST(ActionTest, AnAnchoredActionGoesAQuarterOfTheWay) {
   EXPECT_NEAR(*MeanTeamFactor(ActionKind::kAnchored, torn, PairOf(128, 256), {}), 1, 1e-12);
 }
 
-TEST(ActionTest, AGuidedActionGoesHalfOfTheWay) {
-  const Round round = PairOf(128, 64);  // 256 in all
-  const Landmarks landmarks{.base = 64, .goodput = 7, .soonest = 1024};
+TEST(ActionTest, AGuidedActionGoesThreeQuartersOfTheWay) {
+  const Round round = PairOf(128, 16);  // 256 in all
+  const Landmarks landmarks{.base = 16, .goodput = 7, .soonest = 4096};
   const auto adjusted = [&](int action) {
     return AdjustGlobal(ActionKind::kGuided, action, round, landmarks);
   };
-  EXPECT_DOUBLE_EQ(adjusted(0), 256) << "a quarter of 1,024 is where it is";
-  EXPECT_DOUBLE_EQ(adjusted(1), 512);
+  EXPECT_DOUBLE_EQ(adjusted(1), 2048) << "3 of 4 octaves";
+  EXPECT_NEAR(adjusted(0), 2048 / std::exp2(0.75), 1e-9);
+  EXPECT_NEAR(adjusted(3), 2048 * std::exp2(0.75), 1e-9);
   EXPECT_DOUBLE_EQ(adjusted(kHold), 256);
-  EXPECT_DOUBLE_EQ(adjusted(3), 1024) << "half of the way to 4,096";
-  EXPECT_DOUBLE_EQ(adjusted(4), 128) << "half of the way to the base batch";
+  EXPECT_DOUBLE_EQ(adjusted(4), 32) << "from 256 towards the base batch";
   EXPECT_DOUBLE_EQ(AdjustGlobal(ActionKind::kGuided, 1, round, {}), 256) << "no landmark, no way";
   EXPECT_EQ(TeamActionName(ActionKind::kGuided, 4), "to base");
 }

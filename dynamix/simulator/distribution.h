@@ -20,7 +20,7 @@ struct DistributionOptions {
   DistributionKind kind = DistributionKind::kTraining;
   int min_workers = 2;  // [1, max_workers]
   int max_workers = 32;
-  double miniature_share = 0.65;          // of the tasks; the others are quadratics, [0, 1]
+  double miniature_share = 0.75;          // of the tasks; the others are quadratics, [0, 1]
   std::vector<MiniatureFamily> families;  // of the miniatures; empty: those of the kind
   MiniaturePools pools;                   // those of the families are needed
   // Quadratics fitted to real runs: a third of the quadratics start from one of them. Empty: none.
