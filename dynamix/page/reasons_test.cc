@@ -15,7 +15,7 @@ namespace {
 class ReasonsOfSet : public testing::TestWithParam<ActionKind> {};
 INSTANTIATE_TEST_SUITE_P(Sets, ReasonsOfSet,
                          testing::Values(ActionKind::kRelative, ActionKind::kWide,
-                                         ActionKind::kAnchored));
+                                         ActionKind::kAnchored, ActionKind::kGuided));
 
 TEST_P(ReasonsOfSet, AnInfluenceIsWhatTheDecisionLosesWithoutTheFeature) {
   std::vector<PolicyModel> heads = {SmallPolicy({8}, 1), SmallPolicy({8}, 2)};
@@ -32,8 +32,8 @@ TEST_P(ReasonsOfSet, AnInfluenceIsWhatTheDecisionLosesWithoutTheFeature) {
   RecordedRound recorded;
   recorded.team_state = states.team;
   recorded.actions = Actions{};
-  const std::vector<Reason> reasons = Reasons(&merged).Of(recorded, nullptr, 5);
-  ASSERT_EQ(reasons.size(), 5u);
+  const std::vector<Reason> reasons = Reasons(&merged).Of(recorded, nullptr, 4);
+  ASSERT_EQ(reasons.size(), 4u);
   const double now = log_factor();
   const std::vector<Column> columns = TeamColumns();
   for (const Reason& reason : reasons) {

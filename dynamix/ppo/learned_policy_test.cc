@@ -14,8 +14,9 @@ namespace dynamix {
 namespace {
 
 // Random weights scatter the actions; a policy worth testing for calm has a preference for holding.
-PolicyModel HoldingPolicy() {
-  PolicyModel model = SmallPolicy({8, 8}, 5);
+PolicyModel HoldingPolicy(ActionKind kind) {
+  PolicyModel model = SmallPolicy({8, 8}, 7);
+  model.actions.kind = kind;
   for (ActorCritic* head : {&*model.local, &*model.team}) {
     const Layer& last = head->network.policy().back();
     for (int i = 0; i < last.in * last.out; ++i)
@@ -25,12 +26,17 @@ PolicyModel HoldingPolicy() {
   return model;
 }
 
+PolicyCase Greedy(std::string name, ActionKind kind) {
+  return {
+      .name = std::move(name),
+      .make =
+          [kind] { return std::make_unique<LearnedPolicy>(HoldingPolicy(kind), Choice::kGreedy); },
+      .actions = {.kind = kind}};
+}
+
 INSTANTIATE_TEST_SUITE_P(Learned, PolicyConformance,
-                         testing::Values(PolicyCase{"learned_greedy",
-                                                    [] {
-                                                      return std::make_unique<LearnedPolicy>(
-                                                          HoldingPolicy(), Choice::kGreedy);
-                                                    }}),
+                         testing::Values(Greedy("learned_greedy", ActionKind::kWide),
+                                         Greedy("learned_guided", ActionKind::kGuided)),
                          [](const auto& instance) { return instance.param.name; });
 
 struct Seen {

@@ -51,7 +51,7 @@ TEST(DistributionTest, TasksAreReachableVariedAndInsideTheirRanges) {
   for (int i = 0; i < kTasks; ++i) {
     const Task task = RandomTask(rng, Quadratics());
     EXPECT_GE(task.job.workers, 2);
-    EXPECT_LE(task.job.workers, 16);
+    EXPECT_LE(task.job.workers, 32);
     EXPECT_LE(task.reference_seconds, task.reference.seconds());
     EXPECT_GE(task.reference_seconds, 0.1 * task.reference.seconds());
     EXPECT_NEAR(task.limits.seconds, 3 * task.reference_seconds, 1e-9 * task.limits.seconds);
@@ -99,7 +99,7 @@ TEST(DistributionTest, DrawsMiniaturesOfTheAskedFamilies) {
 TEST(DistributionTest, RefusesWhatCannotBe) {
   Rng rng(1);
   DistributionOptions options = Quadratics();
-  options.min_workers = 20;
+  options.min_workers = 40;
   EXPECT_THROW(RandomTask(rng, options), InputError);
 }
 
