@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
+#include <string_view>
 
 #include "dynamix/core/report.h"
 #include "dynamix/evaluation/table.h"
@@ -28,7 +30,11 @@ ComparedPolicy Combine(const std::string& policy, const std::vector<ComparedRun>
       all.last_batches = summary.value("last_batches", std::vector<int>());
     }
     all.reached += summary.value("reached", false) ? 1 : 0;
-    log_time += std::log(std::max(1e-9, NumberOf(summary, "time_to_target_s")));
+    const double time_s = std::max(1e-9, NumberOf(summary, "time_to_target_s"));
+    log_time += std::log(time_s);
+    all.shortest_s = all.runs == 1 ? time_s : std::min(all.shortest_s, time_s);
+    all.longest_s = std::max(all.longest_s, time_s);
+    all.summaries[run.seed] = summary;
     all.accuracy += NumberOf(summary, "accuracy");
     all.loss += NumberOf(summary, "loss");
     all.by_loss = !IsMissing(NumberOf(summary, "target_loss"));
@@ -82,11 +88,45 @@ std::string LessLoss(const ComparedPolicy& winner, const ComparedPolicy& other) 
          Fixed(other.loss, 3) + ")";
 }
 
+enum class Lead { kClear, kUnclear, kOneSeed };
+
+// Whether chance explains that `winner` is ahead of `other` by the figure of that name.
+Lead LeadOf(const ComparedPolicy& winner, const ComparedPolicy& other, const char* figure) {
+  // 97.5 % quantiles of Student's t for 1, 2, ... degrees of freedom; 2 beyond is close enough.
+  constexpr double kT[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
+  const bool time = std::string_view(figure) == "time_to_target_s";
+  std::vector<double> differences;
+  for (const auto& [seed, summary] : winner.summaries) {
+    const auto paired = other.summaries.find(seed);
+    if (paired == other.summaries.end()) continue;
+    const double own = NumberOf(summary, figure), others = NumberOf(paired->second, figure);
+    differences.push_back(time ? std::log(std::max(1e-9, own) / std::max(1e-9, others))
+                               : own - others);
+  }
+  const auto n = static_cast<double>(differences.size());
+  if (n < 2) return Lead::kOneSeed;
+  const double mean = std::accumulate(differences.begin(), differences.end(), 0.0) / n;
+  double squares = 0;
+  for (const double d : differences) squares += (d - mean) * (d - mean);
+  const std::size_t freedom = differences.size() - 1;
+  const double t = freedom <= std::size(kT) ? kT[freedom - 1] : 2;
+  return std::abs(mean) > t * std::sqrt(squares / (n - 1) / n) ? Lead::kClear : Lead::kUnclear;
+}
+
+std::string SeedsText(const ComparedPolicy& policy) {
+  return std::to_string(policy.runs) + (policy.runs == 1 ? " seed" : " seeds");
+}
+
 std::string Sentence(const std::string& what, const std::vector<ComparedPolicy>& ranked,
                      const std::string& baseline,
-                     std::string (*against)(const ComparedPolicy&, const ComparedPolicy&)) {
+                     std::string (*against)(const ComparedPolicy&, const ComparedPolicy&),
+                     const char* figure) {
   const ComparedPolicy& winner = ranked.front();
+  const Lead lead = ranked.size() > 1 ? LeadOf(winner, ranked[1], figure) : Lead::kClear;
   std::string text = winner.policy + " won: " + what;
+  if (lead == Lead::kUnclear)
+    text = "no clear winner: " + SeedsText(winner) + " do not tell " + winner.policy + " and " +
+           ranked[1].policy + " apart; " + winner.policy + " was ahead: " + what;
   const auto base = std::find_if(ranked.begin(), ranked.end(), [&](const ComparedPolicy& policy) {
     return policy.policy == baseline;
   });
@@ -95,7 +135,7 @@ std::string Sentence(const std::string& what, const std::vector<ComparedPolicy>&
   if (ranked.size() > 1 && ranked[1].policy != baseline)
     parts.push_back(against(winner, ranked[1]) + ", the next best");
   for (std::size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? ", " : " and ") + parts[i];
-  return text + ".";
+  return text + (lead == Lead::kOneSeed ? ". One seed: it may have been chance." : ".");
 }
 
 }  // namespace
@@ -110,7 +150,7 @@ std::vector<ComparedPolicy> ComparePolicies(const std::vector<ComparedRun>& runs
   return policies;
 }
 
-std::string ComparisonTable(const std::vector<ComparedPolicy>& policies) {
+std::string ComparisonTable(const std::vector<ComparedPolicy>& policies, std::size_t width) {
   const bool by_loss = std::any_of(policies.begin(), policies.end(),
                                    [](const ComparedPolicy& policy) { return policy.by_loss; });
   Table table({"policy", "time to target", by_loss ? "loss" : "accuracy", "samples", "wait",
@@ -126,7 +166,7 @@ std::string ComparisonTable(const std::vector<ComparedPolicy>& policies) {
                Fixed(policy.iteration_ms, 1) + " ms", BatchText(policy.first_batches),
                BatchText(policy.last_batches), Percent(policy.overhead_share, 2)});
   }
-  return table.Text();
+  return table.Text(width);
 }
 
 std::string Verdict(const std::vector<ComparedPolicy>& policies, bool by_quality) {
@@ -142,7 +182,8 @@ std::string Verdict(const std::vector<ComparedPolicy>& policies, bool by_quality
                        if (ReachedAlways(a) != ReachedAlways(b)) return ReachedAlways(a);
                        return a.time_s < b.time_s;
                      });
-    return Sentence("the target in " + Seconds(ranked.front()), ranked, baseline, LessTime);
+    return Sentence("the target in " + Seconds(ranked.front()), ranked, baseline, LessTime,
+                    "time_to_target_s");
   }
   const bool by_loss = ranked.front().by_loss;
   std::stable_sort(ranked.begin(), ranked.end(),
@@ -154,7 +195,8 @@ std::string Verdict(const std::vector<ComparedPolicy>& policies, bool by_quality
       by_quality ? "" : "Nobody reached the target in every run. By " + what + ", ";
   const ComparedPolicy& winner = ranked.front();
   const std::string value = by_loss ? Fixed(winner.loss, 3) : Fixed(winner.accuracy, 4);
-  return first + Sentence(what + " " + value, ranked, baseline, by_loss ? LessLoss : MoreAccuracy);
+  return first + Sentence(what + " " + value, ranked, baseline, by_loss ? LessLoss : MoreAccuracy,
+                          by_loss ? "loss" : "accuracy");
 }
 
 json ComparisonJson(const std::vector<ComparedPolicy>& policies,
@@ -165,6 +207,8 @@ json ComparisonJson(const std::vector<ComparedPolicy>& policies,
                      {"runs", policy.runs},
                      {"reached", policy.reached},
                      {"time_to_target_s", policy.time_s},
+                     {"shortest_s", policy.shortest_s},
+                     {"longest_s", policy.longest_s},
                      {"accuracy", policy.accuracy},
                      {"loss", IsMissing(policy.loss) ? json() : json(policy.loss)},
                      {"samples", policy.samples},

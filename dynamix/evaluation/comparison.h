@@ -5,6 +5,7 @@
 // marked. Pure.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -25,16 +26,23 @@ struct ComparedPolicy {
   double overhead_share = 0;                     // missing: not measured
   bool by_loss = false;                          // the target is a loss
   std::vector<int> first_batches, last_batches;  // of the first seed
+  double shortest_s = 0, longest_s = 0;          // times of its seeds
+  std::map<int, nlohmann::json> summaries;       // by seed
 };
 
 // In order of first appearance.
 std::vector<ComparedPolicy> ComparePolicies(const std::vector<ComparedRun>& runs);
 
-std::string ComparisonTable(const std::vector<ComparedPolicy>& policies);
+// `width` as of Table::Text.
+std::string ComparisonTable(const std::vector<ComparedPolicy>& policies, std::size_t width = 0);
 
 // Who won, and by how much: by time to target, or by quality (the accuracy, or the loss when that is
 // the target) when `by_quality` or when nobody reached the target in every run. The first policy is
 // what others are measured against.
+//
+// There is no clear winner when chance explains the lead over the next best: when the 95 % interval
+// of the mean difference over seeds (paired by seed, Student's t; of the times their logarithms)
+// holds 0. One seed has no interval, and the sentence says so.
 std::string Verdict(const std::vector<ComparedPolicy>& policies, bool by_quality);
 
 nlohmann::json ComparisonJson(const std::vector<ComparedPolicy>& policies,

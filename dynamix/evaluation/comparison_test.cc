@@ -44,14 +44,15 @@ TEST(ComparisonTest, TheFastestThatAlwaysReachedTheTargetWins) {
   EXPECT_EQ(
       Verdict(policies, false),
       "fast won: the target in 20.0 s, 50 % less time than static (40.0 s) and 20 % less time "
-      "than next (25.0 s), the next best.");
+      "than next (25.0 s), the next best. One seed: it may have been chance.");
 }
 
 TEST(ComparisonTest, ABaselineThatMissedTheTargetIsALowerBound) {
   const auto policies = ComparePolicies(
       {Compared("static", 1, 40, false, 0.80), Compared("fast", 1, 20, true, 0.86)});
   EXPECT_EQ(Verdict(policies, false),
-            "fast won: the target in 20.0 s, at least 50 % less time than static (> 40.0 s).");
+            "fast won: the target in 20.0 s, at least 50 % less time than static (> 40.0 s). One "
+            "seed: it may have been chance.");
 }
 
 TEST(ComparisonTest, ATargetThatIsALossIsComparedByLoss) {
@@ -66,7 +67,7 @@ TEST(ComparisonTest, ATargetThatIsALossIsComparedByLoss) {
   EXPECT_THAT(ComparisonTable(policies), testing::Not(HasSubstr("accuracy")));
   EXPECT_EQ(Verdict(policies, false),
             "Nobody reached the target in every run. By loss, other won: loss 2.000, 0.250 below "
-            "static (2.250).");
+            "static (2.250). One seed: it may have been chance.");
 }
 
 TEST(ComparisonTest, WithoutATargetReachedAccuracyDecidesAndItSaysSo) {
@@ -74,8 +75,26 @@ TEST(ComparisonTest, WithoutATargetReachedAccuracyDecidesAndItSaysSo) {
       {Compared("static", 1, 40, false, 0.80), Compared("other", 1, 40, false, 0.82)});
   EXPECT_EQ(Verdict(policies, false),
             "Nobody reached the target in every run. By accuracy, other won: accuracy 0.8200, 2.00 "
-            "points above static (0.8000).");
+            "points above static (0.8000). One seed: it may have been chance.");
   EXPECT_THAT(Verdict(policies, true), testing::StartsWith("other won: accuracy 0.8200"));
+}
+
+TEST(ComparisonTest, ALeadThatChanceExplainsIsNoClearWinner) {
+  std::vector<ComparedRun> runs;
+  for (int seed = 1; seed <= 3; ++seed) {
+    runs.push_back(Compared("static", seed, 60, true, 0.86));
+    runs.push_back(Compared("steady", seed, 20 + 0.1 * seed, true, 0.86));
+    runs.push_back(Compared("lucky", seed, seed == 1 ? 8 : 24, true, 0.86));
+  }
+  EXPECT_THAT(Verdict(ComparePolicies(runs), false),
+              testing::StartsWith("no clear winner: 3 seeds do not tell lucky and steady apart; "
+                                  "lucky was ahead: the target in 16.6 s"));
+  for (ComparedRun& run : runs)
+    if (run.policy == "lucky") run.summary["time_to_target_s"] = 15 + 0.1 * run.seed;
+  const auto policies = ComparePolicies(runs);
+  EXPECT_THAT(Verdict(policies, false), testing::StartsWith("lucky won: the target in 15.2 s"));
+  EXPECT_NEAR(policies[1].shortest_s, 20.1, 1e-9);
+  EXPECT_NEAR(policies[1].longest_s, 20.3, 1e-9);
 }
 
 TEST(ComparisonTest, TheBaselineMayWinAndAFailedRunIsNotCompared) {
@@ -83,7 +102,8 @@ TEST(ComparisonTest, TheBaselineMayWinAndAFailedRunIsNotCompared) {
                                          Compared("slow", 1, 20, true, 0.86),
                                          {"broken", 1, json()}});
   EXPECT_EQ(Verdict(policies, false),
-            "static won: the target in 10.0 s, 50 % less time than slow (20.0 s), the next best.");
+            "static won: the target in 10.0 s, 50 % less time than slow (20.0 s), the next best. "
+            "One seed: it may have been chance.");
   const std::string table = ComparisonTable(policies);
   EXPECT_THAT(table, HasSubstr("failed"));
   EXPECT_THAT(table, HasSubstr("48,16"));
