@@ -37,34 +37,36 @@ LearningOptions OneJob(const PolicySpec& policy) {
 
 }  // namespace
 
-// The loop, for a job whose truth is known.
+// The loop, for a job whose truth is known. The guard has the last word.
 Decision Arbitrator::Step(const Round& round, const WindowOutcome& outcome) {
+  advise_ = guard_.Observe(round) == Guard::State::kAdvises;
   Close({round}, {outcome});  // reports to states; reward of the last one
   Update(0);                  // PPO, when the rollout is full
   std::vector<int> sizes = std::move(Decide().front());  // states to actions to batches
   Decision decision = Describe(slots_.front());
   decision.progress_seconds = outcome.progress_seconds;
   decision.sizes = std::move(sizes);
-  return decision;
+  return Guarded(round, std::move(decision));
 }
 
-// The loop, for a live job: progress comes from its reports, and the guard has the last word.
+// The loop, for a live job: progress comes from its reports, and a policy that fails costs advice.
 Decision Arbitrator::Step(const Round& round) {
   const WindowOutcome outcome{clock_.Advance(round), clock_.TimeScale(), StepEnd::kContinues, 0};
-  const Guard::State state = guard_.Observe(round);
-  advise_ = state == Guard::State::kAdvises;
-  Decision decision;
   try {
-    decision = Step(round, outcome);
+    return Step(round, outcome);
   } catch (const std::exception& error) {
-    decision = Describe(slots_.front());
+    Decision decision = Describe(slots_.front());
     decision.sizes = Batches(round);
     decision.failure = error.what();
+    return Guarded(round, std::move(decision));
   }
-  decision.guard = state;
-  decision.useful_rate = guard_.rate();
-  if (state == Guard::State::kMeasures) decision.sizes = Batches(round);
-  if (state == Guard::State::kFallsBack) decision.sizes = guard_.good_batches();
+}
+
+Decision Arbitrator::Guarded(const Round& round, Decision decision) const {
+  decision.guard = guard_.state();
+  decision.standing = guard_.standing();
+  if (decision.guard == Guard::State::kMeasures) decision.sizes = Batches(round);
+  if (decision.guard == Guard::State::kFallsBack) decision.sizes = guard_.batches();
   for (std::size_t i = 0; i < decision.sizes.size(); ++i)
     decision.sizes[i] =
         ClampBatch(decision.sizes[i], round.entries[i].batch, round.entries[i].bounds);

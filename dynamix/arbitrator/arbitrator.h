@@ -47,12 +47,12 @@ struct Decision {
   Decisions decisions;                 // of the policy; not followed unless the guard advises
   Rewards rewards;                     // of the decision before
   double progress_seconds = kMissing;  // that the rewards count
-  double useful_rate = kMissing;       // seen by the guard
+  double standing = kMissing;          // of the round, by the guard
   std::string failure;                 // what the policy threw; empty: nothing
 };
 
 struct ArbitratorOptions {
-  GuardOptions guard;  // of a live job
+  GuardOptions guard;
   std::uint64_t seed = 1;
   RecordedCurve curve;                     // of an earlier run of the same job; may be empty
   std::unique_ptr<OnlineLearner> learner;  // null: the policy is frozen
@@ -106,6 +106,7 @@ class Arbitrator {
   };
 
   Decision Describe(const Slot& slot) const;
+  Decision Guarded(const Round& round, Decision decision) const;
   void CloseTransitions(const std::vector<WindowOutcome>& outcomes);
   void DecideByLearner();
 

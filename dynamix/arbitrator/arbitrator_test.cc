@@ -59,7 +59,7 @@ class ArbitratorMemoryTest : public testing::Test {
   }
   static ArbitratorOptions Guarded() {
     ArbitratorOptions options;
-    options.guard = {.measure = 2, .rounds = 2, .hold = 3};
+    options.guard = {.rounds = 2, .hold = 3};
     return options;
   }
   // The rounds of a job that the policy slows down now and then, so that the guard has work.

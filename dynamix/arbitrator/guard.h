@@ -1,32 +1,32 @@
-// Guard: sees to it that advice does not make a live job worse.
+// Guard: sees to it that advice does not make a job slower than leaving it alone.
 //
-//   measure     the first rounds pass without advice; their median rate is the rate before
-//   advise      the policy decides, as long as
-//                 median rate of the last rounds  >= tolerance * rate before
-//                                                    * min(1, capacity now / capacity then)
-//                 rise of the smoothed loss above its best (SmoothedLoss)
-//                                                 <= loss_tolerance - 1
-//   fall back   the last good batches for `hold` rounds, whose rate is the new rate before; then
-//               the policy gets another chance, and each fallback in a row doubles `hold`
+//   alone      the start batches in sum, shared so that all workers finish together
+//   standing   speed of the batches in force / speed alone
+//              (TimeToGo::Speed, at today's noise scale, schedule and machines: time_line.h)
+//   advise     the policy decides, as long as
+//                median standing of the last `rounds` rounds     >= tolerance
+//                rise of the smoothed loss above its best        <= loss_tolerance - 1
+//   fall back  alone, for `hold` rounds; then the policy gets another chance, and each fallback in
+//              a row doubles `hold`
 //
-// Rates are UsefulRate (progress.h), both at today's noise scale: neither a noise scale that moves
-// nor a slower machine (capacity) is the policy's fault. SmoothedLoss measures losses of any sign.
-// "Good" batches are those in force when the rate was last above the one before; a job that runs
-// them anyway is only measured anew. Not thread-safe; never fails: a round without measurements
-// changes nothing.
+// Both speeds are those of one moment: neither slower machines nor a noise scale that moves is held
+// against the policy. While nobody reports a noise scale, every sample counts the same. A job that
+// runs its start batches is left alone as it is. Not thread-safe; never fails: a round without
+// measurements changes nothing, and before the first one nobody changes anything.
 #pragma once
 
 #include <deque>
 #include <vector>
 
 #include "dynamix/arbitrator/progress.h"
+#include "dynamix/core/noise_scale.h"
 #include "dynamix/core/round.h"
+#include "dynamix/core/time_line.h"
 
 namespace dynamix {
 
 struct GuardOptions {
   bool on = true;
-  int measure = 3;              // rounds before the first advice, [1, 1000]
   int rounds = 5;               // rounds of advice a verdict needs, [1, 1000]
   double tolerance = 0.8;       // (0, 1]
   double loss_tolerance = 1.5;  // > 1
@@ -40,41 +40,38 @@ class Guard {
   explicit Guard(const GuardOptions& options) : options_(options) {}
 
   enum class State { kMeasures, kAdvises, kFallsBack };
-  // Looks at the round that just closed. In kAdvises the policy decides; in kFallsBack
-  // good_batches() do; in kMeasures nobody changes anything.
+  // Looks at the round that just closed. In kAdvises the policy decides; in kFallsBack batches() do;
+  // in kMeasures nobody changes anything.
   State Observe(const Round& round);
+  State state() const { return options_.on ? state_ : State::kAdvises; }
 
-  const std::vector<int>& good_batches() const { return good_; }
+  // To fall back to, one per entry of the last round.
+  const std::vector<int>& batches() const { return alone_; }
   int fallbacks() const { return fallbacks_; }
-  // Useful samples per second of the last round; missing when not measured.
-  double rate() const { return rates_.empty() ? kMissing : RateOf(rates_.back()); }
-  // A new policy starts with a clean record, from the rate before that is known.
+  // Of the last round; missing when not measured, or nothing was changed.
+  double standing() const { return standing_; }
+  // A new policy starts with a clean record.
   void Reset();
   void VisitMemory(Memory& memory) {
-    memory(state_, rates_, before_, noise_scale_, loss_, best_loss_, good_, hold_left_, in_a_row_,
-           fallbacks_, advised_);
+    memory(state_, time_, noise_, standing_, standings_, loss_, best_loss_, alone_, hold_left_,
+           in_a_row_, fallbacks_, advised_);
   }
 
  private:
-  // What a round achieved, or a median of several.
-  struct Rate {
-    double throughput = kMissing, batch = kMissing, capacity = kMissing;
-    void VisitMemory(Memory& memory) { memory(throughput, batch, capacity); }
-  };
-  double RateOf(const Rate& rate) const;
-  Rate MedianRate() const;
-  void Measure(const Round& round);
+  double Standing(const Round& round) const;
   bool IsWorse() const;
-  void FallBack(const std::vector<int>& batches);
+  void FallBack(const Round& round);
+  void ShareStart(const Round& round);
 
   GuardOptions options_;
   State state_ = State::kMeasures;
-  std::deque<Rate> rates_;  // of the last rounds in this state, newest last
-  Rate before_;
-  double noise_scale_ = kMissing;  // smoothed
+  TimeLine time_;
+  NoiseMemory noise_{0.3};
+  double standing_ = kMissing;
+  std::deque<double> standings_;  // under advice, newest last
   SmoothedLoss loss_;
   double best_loss_ = kMissing;
-  std::vector<int> good_;
+  std::vector<int> alone_;
   int hold_left_ = 0, in_a_row_ = 0, fallbacks_ = 0, advised_ = 0;
 };
 

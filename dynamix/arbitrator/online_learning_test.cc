@@ -98,7 +98,7 @@ TEST_F(OnlineLearnerTest, HoldsWhileTheGuardDecides) {
   const auto arbitrator = Make();
   FakeJob job(3, 200, 1e9);
   Round round = job.Reset();
-  for (RoundEntry& entry : round.entries) entry.report->iteration_ms = kMissing;
+  for (RoundEntry& entry : round.entries) entry.report->compute_ms = kMissing;
   for (int i = 0; i < 50; ++i) {  // without measurements the guard never lets it advise
     const Decision decision = arbitrator->Step(round);
     EXPECT_EQ(decision.guard, Guard::State::kMeasures);

@@ -18,31 +18,6 @@ constexpr double kWindowsPerUnit = 2;
 
 }  // namespace
 
-double Throughput(const Round& round) {
-  const double ms = MeanOver(round, [](const Report& report) { return report.iteration_ms; });
-  const double batch = round.GlobalBatch();
-  if (IsMissing(ms) || ms <= 0 || batch <= 0) return kMissing;
-  return batch / (1e-3 * ms);
-}
-
-double MeanNoiseScale(const Round& round) {
-  return MeanOver(round, [](const Report& report) { return report.training.noise_scale; });
-}
-
-double UsefulRate(double throughput, double global_batch, double noise_scale) {
-  const bool known = !IsMissing(noise_scale) && noise_scale > 0;
-  return throughput * (known ? noise_scale / (noise_scale + global_batch) : 1);
-}
-
-double Capacity(const Round& round) {
-  double sum = 0;
-  for (const RoundEntry& entry : round.entries) {
-    if (!entry.Reported() || !(entry.report->compute_ms > 0)) continue;
-    sum += entry.batch / (1e-3 * entry.report->compute_ms);
-  }
-  return sum > 0 && std::isfinite(sum) ? sum : kMissing;
-}
-
 double MeanLoss(const Round& round) {
   return MeanOver(round, [](const Report& report) { return report.training.loss; });
 }

@@ -1,13 +1,7 @@
 // Progress of a live job, from its own reports: what the guard and online learning judge by.
 //
-// Nobody knows the held-out loss of a live job, so progress is read from what workers measure. Two
-// readings, for two questions:
-//   useful rate   samples/s x phi / (phi + B)   is this batch a good way to spend a second?
-//                 B global batch, phi noise scale: a sample in a batch far above phi teaches less
-//                 (McCandlish et al. 2018; the efficiency of Pollux). Does not fall just because
-//                 the job nears its end, so windows far apart can be compared.
-//   loss          smoothed training loss          is the job itself getting anywhere?
-// Pure functions and value types.
+// Nobody knows the held-out loss of a live job, so progress is read from the training loss that its
+// workers report, smoothed. Pure functions and value types.
 #pragma once
 
 #include <utility>
@@ -18,17 +12,6 @@
 #include "dynamix/core/round.h"
 
 namespace dynamix {
-
-// Samples per second; missing when nobody measured an iteration.
-double Throughput(const Round& round);
-// Mean over the workers that reported one.
-double MeanNoiseScale(const Round& round);
-// Useful samples per second. Without a noise scale every sample counts as useful.
-double UsefulRate(double throughput, double global_batch, double noise_scale);
-
-// Samples per second all machines could compute if nobody waited or communicated; missing likewise.
-// Tells a slower machine from a worse batch.
-double Capacity(const Round& round);
 
 // Mean training loss over the workers that reported one.
 double MeanLoss(const Round& round);

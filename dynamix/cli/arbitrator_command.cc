@@ -221,10 +221,10 @@ void AddGuardFlags(CLI::App& command, ArbitratorFlags& flags) {
   const auto add = [&command](const char* name, auto& field, const char* text) {
     return command.add_option(name, field, text)->capture_default_str();
   };
-  command.add_flag("--no-guard", flags.no_guard, "advise from the first round, never fall back");
-  add("--guard-measure", flags.guard.measure, "rounds before the first advice");
+  command.add_flag("--no-guard", flags.no_guard, "never fall back");
   add("--guard-rounds", flags.guard.rounds, "rounds of advice a verdict needs");
-  add("--guard-tolerance", flags.guard.tolerance, "share of the rate before that must be kept");
+  add("--guard-tolerance", flags.guard.tolerance,
+      "share of the speed at the start batches that must be kept");
   add("--guard-hold", flags.guard.hold, "rounds of the first fallback");
   command.add_flag("--learn", flags.learn, "learn from the jobs while they run");
   command

@@ -37,6 +37,12 @@ PolicySpec FileSpec(const std::string& name, const std::string& path) {
 }  // namespace
 
 PolicySpec FindPolicy(const std::string& name) {
+  if (name.starts_with(kGuardedPrefix)) {
+    PolicySpec spec = FindPolicy(name.substr(std::string_view(kGuardedPrefix).size()));
+    spec.name = name;
+    spec.guarded = true;
+    return spec;
+  }
   if (IsRule(name)) return RuleSpec(name);
   return FileSpec(name, FindPolicyFile(name));
 }

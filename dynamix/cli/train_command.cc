@@ -97,7 +97,7 @@ namespace {
 // A run on an Environment: sim or virtual.
 void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedCluster& environment,
                     const ReferenceCurve* reference) {
-  Arbitrator arbitrator(job.policy, {.seed = job.spec.seed});
+  Arbitrator arbitrator(job.policy, {.guard = {.on = flags.guard}, .seed = job.spec.seed});
   RunFolder folder(job.folder, job.config, /*keep=*/0, WarnOfLoss);
   ProgressBar bar("train", static_cast<long>(job.spec.workload.optimizer.planned_samples),
                   flags.json);
@@ -254,8 +254,7 @@ void AddLiveFlags(CLI::App& command, TrainFlags& flags) {
           "host metrics either")
       ->check(CLI::IsMember({"ebpf", "inet_diag", "own_sockets", "none"}))
       ->capture_default_str();
-  command.add_flag("!--no-guard", flags.guard,
-                   "live: advise from the first round, never fall back");
+  command.add_flag("!--no-guard", flags.guard, "never fall back to the start batches");
   command.add_option("--interface", flags.interface, "live: network interface of the exchange");
   command
       .add_option("--testbed", flags.testbed,

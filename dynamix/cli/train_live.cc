@@ -233,7 +233,7 @@ std::vector<int> LiveRank::Decide(const Round& round) {
   if (!decision.failure.empty())
     spdlog::warn("no advice for window {}, batches stay: {}", round.index, decision.failure);
   if (decision.guard == Guard::State::kFallsBack && before != decision.guard)
-    spdlog::warn("window {}: the job got slower under {}, back to the last good batches",
+    spdlog::warn("window {}: the job is slower under {} than at its start batches, back to them",
                  round.index, decision.policy);
   return decision.sizes;
 }

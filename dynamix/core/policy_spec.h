@@ -11,6 +11,9 @@
 
 namespace dynamix {
 
+// In front of a policy's name: the policy under the guard (arbitrator/guard.h), in evaluations.
+inline constexpr char kGuardedPrefix[] = "guarded:";
+
 struct PolicySpec {
   std::string name;       // as shown in tables
   ActionOptions actions;  // of a learned policy; rules name sizes
@@ -19,6 +22,7 @@ struct PolicySpec {
   std::function<std::unique_ptr<Policy>()> make;
   Objective objective = {};   // of a learned policy: what it was learned for
   std::string checksum = {};  // SHA-256 of its file; empty: a rule
+  bool guarded = false;
 };
 
 }  // namespace dynamix

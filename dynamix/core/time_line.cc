@@ -155,6 +155,14 @@ TimeCurve TimeLine::Curve(const Round& round) const {
   return TimeCurve(lines, bounds, IsMissing(exchange_ms_) ? 0 : exchange_ms_);
 }
 
+double TimeLine::IterationMs(const Round& round) const {
+  const std::vector<ComputeLine> lines = Lines(round);
+  double slowest = 0;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    if (round.entries[i].active) slowest = std::max(slowest, lines[i].Ms(round.entries[i].batch));
+  return slowest + (IsMissing(exchange_ms_) ? 0 : exchange_ms_);
+}
+
 std::vector<double> TimeLine::Split(const Round& round, double global_batch) const {
   const std::vector<ComputeLine> lines = Lines(round);
   const double ms = Curve(round).ComputeMs(global_batch);

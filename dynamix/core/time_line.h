@@ -75,6 +75,8 @@ class TimeLine {
   // T(B) for the active workers of `round`. Requires known(). An active worker that was never
   // measured counts as an average one.
   TimeCurve Curve(const Round& round) const;
+  // Time of an iteration at the batches in force. Requires known().
+  double IterationMs(const Round& round) const;
   // The local batches that let all active workers finish together at a global batch, one per entry;
   // 0 for inactive ones. Requires known().
   std::vector<double> Split(const Round& round, double global_batch) const;

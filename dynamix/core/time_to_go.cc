@@ -12,6 +12,12 @@
 //   noise     = k_n w f B_0 / B
 //   w         = phi / (phi + B_0)
 //
+// Adam and its kin divide a step by the root of the second moment, G^2 and the noise's phi G^2 / B
+// together: noise takes from the direction, and what a step of that length costs is the same at
+// every batch,
+//
+//   P(B) = f (a - k_a sigma f),   a = sqrt((1 + phi / B_0) / (1 + phi / B))
+//
 // Nobody measures h. The noise term does not follow from the measured phi either: phi grows with
 // training until the term is near 1 at whatever batch the job runs (the noise floor), so it would
 // ask for more and more samples. What is known is that the user chose the base batch: noise takes
@@ -90,13 +96,14 @@ double TimeToGo::ScheduleAhead::Span(double sum) const {
 
 TimeToGo::TimeToGo(const Round& round, double noise, const TimeToGoOptions& options)
     : rule_(round.rule),
+      adaptive_(round.adaptive),
       base_(BaseBatch(round)),
       noise_(noise),
       noise_part_(options.noise * noise / (noise + base_)),
-      curvature_part_(round.rule == LearningRateRule::kAdaScale
-                          ? 0
-                          : options.curvature *
-                                ScheduleFactor(KnownSchedule(round), KnownProgress(round))),
+      curvature_part_(ScheduleFactor(KnownSchedule(round), KnownProgress(round)) *
+                      (round.adaptive                              ? options.adaptive
+                       : round.rule == LearningRateRule::kAdaScale ? 0
+                                                                   : options.curvature)),
       ahead_(KnownSchedule(round), KnownProgress(round)),
       distance_(Worth(base_) / base_ *
                 ahead_.Sum(std::max(kLeastHorizon, options.horizon * (1 - KnownProgress(round))))) {
@@ -104,6 +111,8 @@ TimeToGo::TimeToGo(const Round& round, double noise, const TimeToGoOptions& opti
 
 double TimeToGo::Worth(double batch) const {
   const double f = LearningRateFactor(rule_, batch, base_, noise_);
+  if (adaptive_)
+    return f * (std::sqrt((1 + noise_ / base_) / (1 + noise_ / batch)) - curvature_part_ * f);
   return f * (1 - curvature_part_ * f - noise_part_ * f * base_ / batch);
 }
 

@@ -13,6 +13,7 @@ namespace dynamix {
 struct TimeToGoOptions {
   double noise = 0.3;       // k_n: part of a step that noise takes at the base batch
   double curvature = 0.06;  // k_c: part of a step that curvature takes at the base rate
+  double adaptive = 0.36;   // k_a: part of a step that both take, with Adam and its kin
   double horizon = 0.5;     // part of the schedule ahead in which the base batch gets to the target
 };
 
@@ -45,6 +46,7 @@ class TimeToGo {
   double Worth(double batch) const;  // P(B)
 
   LearningRateRule rule_;
+  bool adaptive_;
   double base_, noise_;
   double noise_part_, curvature_part_;
   ScheduleAhead ahead_;

@@ -95,8 +95,10 @@ PlannedRun Plan(const PopulationJob& job, const PolicySpec* policy, const Result
   const std::string name = policy != nullptr ? policy->name : kReference;
   // A file is known by what it holds: it may go by several names.
   const std::string checksum = policy != nullptr ? policy->checksum : "";
-  run.key = checksum.empty() ? KeyOf(job, name, name)
-                             : KeyOf(job, "sha256:" + checksum, checksum.substr(0, 12));
+  const std::string guard = policy != nullptr && policy->guarded ? kGuardedPrefix : "";
+  run.key = checksum.empty()
+                ? KeyOf(job, name, name)
+                : KeyOf(job, guard + "sha256:" + checksum, guard + checksum.substr(0, 12));
   run.name = job.name() + " " + name;
   if (!fresh.contains(name)) run.result = cache.Find(run.key);
   if (run.result) run.result->policy = name;

@@ -58,7 +58,7 @@ Validation::Score Validation::Run(const PolicySpec& policy) const {
   std::vector<double> logs(count);
   ParallelFor(count, threads_, [&](int i) {
     const auto environment = tasks_[i].MakeEnvironment();
-    Arbitrator arbitrator(policy, {.seed = static_cast<std::uint64_t>(i)});
+    Arbitrator arbitrator(policy, {.guard = {.on = false}, .seed = static_cast<std::uint64_t>(i)});
     const JobResult result = RunJob(*environment, arbitrator, 0);
     logs[i] = std::log(result.time_to_target_s / tasks_[i].reference_seconds);
   });

@@ -91,7 +91,7 @@ std::vector<JobResult> RunSuiteJob(const JobSpec& job, const std::vector<PolicyS
 JobResult RunPolicy(const JobSpec& job, const PolicySpec& spec, SimulatedCluster& environment,
                     const SuiteRunOptions& options, double equal_time_s,
                     const ReferenceCurve* reference, RunRecord* trace) {
-  Arbitrator arbitrator(spec, {.seed = job.seed});
+  Arbitrator arbitrator(spec, {.guard = {.on = spec.guarded}, .seed = job.seed});
   const RunConfig config{.backend = options.backend, .policy = spec.name, .job = job};
   RunFolder folder(FolderOf(options.record, job, spec.name), FormatRunConfig(config));
   const bool recorded = trace != nullptr || !options.record.empty();

@@ -284,7 +284,7 @@ std::string DecisionTable(const RunRecord& run, const FindModelFunction& find_mo
         Cell(BatchesText(round.batches) + " &rarr; " + BatchesText(round.sizes),
              " class=\"text\"") +
         Cell(round.guarded
-                 ? "slower than before: back to the last good batches"
+                 ? "slower than at its start: back to those batches, shared out evenly"
                  : ReasonsText(reasons.Of(round, r > 0 ? &run.rounds[r - 1] : nullptr, kReasons)),
              " class=\"text why\"") +
         "</tr>";

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "dynamix/core/learning_rate.h"
 #include "dynamix/policies/rules.h"
 #include "dynamix/policies/testing/closed_loop.h"
@@ -20,18 +22,25 @@ Loop Composite(LearningRateRule rule, Schedule schedule, std::string_view policy
 TEST(CompositePolicyTest, OnAConstantScheduleItTakesTheMostProgressPerSecond) {
   for (const LearningRateRule rule : {LearningRateRule::kNone, LearningRateRule::kLinear,
                                       LearningRateRule::kSqrt, LearningRateRule::kAdaScale}) {
-    Loop loop = Composite(rule, Schedule::kConstant);
-    loop.Run(60);
-    const TimeToGoOptions options;
-    const auto rate = [&](double batch) {
-      const double f = LearningRateFactor(rule, batch, 256, 500);
-      const double noise = options.noise * 500 / 756 * f * 256 / batch;
-      // All workers at the same time: 8 samples per ms after 5 ms.
-      const double curvature = rule == LearningRateRule::kAdaScale ? 0 : options.curvature * f;
-      return f * (1 - curvature - noise) / (5 + batch / 8 + 30);
-    };
-    EXPECT_GT(rate(loop.global_batch()), 0.97 * rate(BatchOfMost(rate))) << Name(rule);
-    EXPECT_LT(loop.Imbalance(), 1.1);
+    for (const bool adaptive : {false, true}) {
+      Loop loop = Composite(rule, Schedule::kConstant);
+      loop.round().adaptive = adaptive;
+      loop.Run(60);
+      const TimeToGoOptions options;
+      const auto rate = [&](double batch) {
+        const double f = LearningRateFactor(rule, batch, 256, 500);
+        const double iteration_ms = 5 + batch / 8 + 30;  // of all: 8 samples per ms after 5 ms
+        if (adaptive)
+          return f * (std::sqrt((756.0 / 256) / ((batch + 500) / batch)) - options.adaptive * f) /
+                 iteration_ms;
+        const double noise = options.noise * 500 / 756 * f * 256 / batch;
+        const double curvature = rule == LearningRateRule::kAdaScale ? 0 : options.curvature * f;
+        return f * (1 - curvature - noise) / iteration_ms;
+      };
+      EXPECT_GT(rate(loop.global_batch()), 0.97 * rate(BatchOfMost(rate)))
+          << Name(rule) << adaptive;
+      EXPECT_LT(loop.Imbalance(), 1.1);
+    }
   }
 }
 

@@ -155,6 +155,7 @@ struct CompositeOptions {
   void Visit(Visitor&& visit) {
     visit("noise", to_go.noise, 0.0, 0.9);
     visit("curvature", to_go.curvature, 0.0, 0.09);
+    visit("adaptive", to_go.adaptive, 0.0, 0.9);
     visit("horizon", to_go.horizon, 0.0, 1.0);
     visit("step", step, 1.0, 1000.0);
     visit("gain", gain, 0.0, 1.0);

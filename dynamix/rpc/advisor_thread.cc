@@ -332,7 +332,7 @@ void RemoteAdvisor::AdvisorThread::Take(const Advice& advice) {
   renew_at_ = Clock::now() + lease_ / 3;
   if (advice.fallback != told_fallback_) {
     told_fallback_ = advice.fallback;
-    Tell(advice.fallback ? "the arbitrator's guard fell back to the last good batches"
+    Tell(advice.fallback ? "the arbitrator's guard fell back to the start batches"
                          : "the arbitrator's policy is in force again");
   }
   const std::int64_t age = window_ - advice.window;

@@ -204,7 +204,7 @@ void JobTable::Tell(const RoundRecord& record, Told& told) {
   if (told.fallbacks < record.fallbacks) {
     told.fallbacks = record.fallbacks;
     Log({LogEvent::Level::kWarning, "fallback", record.job, -1,
-         "the job is slower than before advice: last good batches are in force (" +
+         "the job is slower than at its start batches: they are in force again (" +
              std::to_string(told.fallbacks) + " so far)"});
   }
   if (told.updates < record.updates) {

@@ -67,7 +67,7 @@ class Metrics::Implementation {
     job.fallback->Set(decision.guard == Guard::State::kFallsBack ? 1 : 0);
     Follow(*job.fallbacks, job.last_fallbacks, record.fallbacks);
     job.updates->Set(record.updates);
-    if (!IsMissing(decision.useful_rate)) job.useful_rate->Set(decision.useful_rate);
+    job.standing->Set(IsMissing(decision.standing) ? 1 : decision.standing);
     if (const double loss = MeanLoss(record.round); !IsMissing(loss)) job.loss->Set(loss);
     for (std::size_t rank = 0; rank < std::min(decision.sizes.size(), kMostRanks); ++rank) {
       if (rank == job.batches.size())
@@ -89,7 +89,7 @@ class Metrics::Implementation {
  private:
   struct JobSeries {
     Counter *rounds, *late, *fallbacks;
-    Gauge *global_batch, *window_seconds, *fallback, *updates, *useful_rate, *loss;
+    Gauge *global_batch, *window_seconds, *fallback, *updates, *standing, *loss;
     std::vector<Gauge*> batches;  // by rank
     int last_fallbacks = 0;       // of the run under way
     std::uint64_t heard = 0;      // the larger, the later
@@ -118,7 +118,7 @@ class Metrics::Implementation {
                           .window_seconds = &window_seconds_.Add(label),
                           .fallback = &fallback_.Add(label),
                           .updates = &updates_.Add(label),
-                          .useful_rate = &useful_rate_.Add(label),
+                          .standing = &standing_.Add(label),
                           .loss = &loss_.Add(label),
                           .batches = {},
                           .heard = heard_};
@@ -136,7 +136,7 @@ class Metrics::Implementation {
     window_seconds_.Remove(job.window_seconds);
     fallback_.Remove(job.fallback);
     updates_.Remove(job.updates);
-    useful_rate_.Remove(job.useful_rate);
+    standing_.Remove(job.standing);
     loss_.Remove(job.loss);
     for (Gauge* batch : job.batches) batches_.Remove(batch);
     jobs_.erase(silent);
@@ -157,8 +157,8 @@ class Metrics::Implementation {
   Family<Gauge>& window_seconds_ = AddGauge("dynamix_window_seconds", "Length of the last window");
   Family<Gauge>& fallback_ = AddGauge("dynamix_fallback", "1 while the guard falls back");
   Family<Gauge>& updates_ = AddGauge("dynamix_learner_updates", "PPO updates made");
-  Family<Gauge>& useful_rate_ =
-      AddGauge("dynamix_useful_samples_per_second", "Samples/s times their usefulness");
+  Family<Gauge>& standing_ =
+      AddGauge("dynamix_speed_over_start", "Speed over that of the start batches, by the guard");
   Family<Gauge>& loss_ = AddGauge("dynamix_training_loss", "Mean reported training loss");
   Family<Gauge>& batches_ = AddGauge("dynamix_local_batch", "Advised samples of one worker");
   Counter& reports_ = AddCounter("dynamix_reports_total", "Reports taken").Add({});

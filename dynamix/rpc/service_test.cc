@@ -196,7 +196,7 @@ TEST(ServiceTest, FallbacksOfASecondRunAreToldToo) {
   options.gate = {.lease_s = 0.1, .round_deadline_s = 0.1};
   options.job_options = [](const std::string&, int) {
     ArbitratorOptions own;
-    own.guard = {.measure = 1, .rounds = 1, .hold = 5};
+    own.guard = {.rounds = 1, .hold = 5};
     return own;
   };
   options.log = [&](const LogEvent& event) { told += event.event == "fallback" ? 1 : 0; };
