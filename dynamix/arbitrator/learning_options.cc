@@ -40,6 +40,8 @@ LearnerOptions MakeLearnerOptions(const LearningOptions& options, const PpoOptio
     head.rows = options.jobs;
     head.ppo = team;
     head.idle_action = kHold;
+    // Learning starts from the best rule, which goes to that landmark.
+    if (options.actions.kind == ActionKind::kGuided) head.first_action = kToSoonest;
     head.actor_columns_off = ColumnsOf(TeamColumns(), options.families_off);
   }
   if (options.actions.local) {

@@ -57,6 +57,15 @@ TEST_F(FindPolicyTest, RulesNeedNoFile) {
   EXPECT_EQ(Complaint("balanced"), "");
 }
 
+TEST_F(FindPolicyTest, AnyPolicyCanBeHadWithTheGuard) {
+  const PolicySpec guarded = FindPolicy("guarded:static:16");
+  EXPECT_TRUE(guarded.guarded);
+  EXPECT_EQ(guarded.name, "guarded:static:16") << "a row of its own in tables";
+  EXPECT_EQ(guarded.make()->name(), "static:16");
+  EXPECT_FALSE(FindPolicy("static:16").guarded);
+  EXPECT_THAT(Complaint("guarded:balancd"), HasSubstr("did you mean balanced?"));
+}
+
 TEST_F(FindPolicyTest, AFileThatIsRefusedIsNamedWithTheReason) {
   EXPECT_THAT(Complaint("ape"), HasSubstr("ape.safetensors' is refused"));
 }

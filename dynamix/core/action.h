@@ -36,7 +36,8 @@
 namespace dynamix {
 
 inline constexpr int kActionCount = 5;
-inline constexpr int kHold = 2;  // of every set but the team's anchored one
+inline constexpr int kHold = 2;       // of every set but the team's anchored one
+inline constexpr int kToSoonest = 1;  // of the team's guided set
 
 enum class ActionKind : int { kRelative = 0, kAdditive, kWide, kAnchored, kGuided };
 inline constexpr int kActionKindCount = 5;

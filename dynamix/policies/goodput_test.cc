@@ -40,7 +40,7 @@ TEST(GoodputPolicyTest, ChoosesTheBatchOfThePublishedFormula) {
   for (const double noise : {60.0, 600.0, 6000.0}) {
     for (const double network : {2.0, 40.0, 400.0}) {
       for (const double overhead : {1.0, 30.0}) {
-        Loop loop = Measured("goodput:gain=0", noise, network, overhead);
+        Loop loop = Measured("goodput:gain=0:scale=1", noise, network, overhead);
         loop.Run(10);
         // The same measurements in Pollux's terms: noise scale = initial batch * var / sqr.
         const Pollux pollux{4, overhead, 2, network, 1, noise / 256, 256};
@@ -56,8 +56,8 @@ TEST(GoodputPolicyTest, ChoosesTheBatchOfThePublishedFormula) {
 // goodput(B) = B / (a + B / 2) / (noise + B), a = overhead + exchange, is highest where
 // B^2 / 2 = a noise. With noise 800 and a = 4: B = 80; with 36 ms of overhead more, B = 253.
 TEST(GoodputPolicyTest, AnOverheadAsksForALargerBatch) {
-  Loop light = Measured("goodput:gain=0", 800, 4, 0),
-       heavy = Measured("goodput:gain=0", 800, 4, 36);
+  Loop light = Measured("goodput:gain=0:scale=1", 800, 4, 0),
+       heavy = Measured("goodput:gain=0:scale=1", 800, 4, 36);
   light.Run(10);
   heavy.Run(10);
   EXPECT_NEAR(light.global_batch(), 80, 8);

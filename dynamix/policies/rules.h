@@ -108,7 +108,7 @@ class NoiseScalePolicy : public Policy {
 };
 
 struct GoodputOptions {
-  double scale = 1;         // factor on the noise scale; 1 is the published formula
+  double scale = 0.3;       // factor on the noise scale; 1 is the published formula
   double step = 2;          // largest change of the global batch in a round
   double gain = 0.02;       // the global batch stays unless another promises this much more
   double dead_band = 0.05;  // of the shares

@@ -12,6 +12,8 @@ namespace {
 
 // Rollouts the scale of the returns remembers: returns grow as a policy gets better.
 constexpr double kReturnMemory = 10;
+// Of the first action, the others' being about 0: 69 % of the steps with five actions.
+constexpr float kFirstLogit = 2.2F;
 
 std::vector<int> ActiveRows(std::span<const std::uint8_t> active, std::size_t count) {
   std::vector<int> rows;
@@ -40,6 +42,7 @@ void AgentOptions::Validate() const {
   shape.Validate();
   ppo.Validate();
   RequireInRange("rows", rows, 1, 1000000);
+  RequireInRange("first_action", first_action, -1, shape.heads.front() - 1);
   RequireColumns("actor_columns_off", actor_columns_off, shape.actor_inputs);
   RequireColumns("critic_columns_off", critic_columns_off, shape.critic_inputs);
 }
@@ -68,6 +71,9 @@ Agent::Agent(const AgentOptions& options, std::uint64_t seed)
       evaluator_(options.shape),
       loss_(model_.network) {
   model_.network.Initialize(rng_);
+  if (options.first_action >= 0)
+    model_.network.parameters()[model_.network.policy().back().bias + options.first_action] =
+        kFirstLogit;
   model_.actor_inputs.SwitchOff(options.actor_columns_off);
   model_.critic_inputs.SwitchOff(options.critic_columns_off);
 }

@@ -26,6 +26,8 @@ struct AgentOptions {
   PpoOptions ppo;
   // Action of a row that is not active; nobody executes it.
   int idle_action = 0;
+  // An untrained agent takes this action of the first head in most steps; -1: none more than others.
+  int first_action = -1;
   // Columns forced to missing, for ablations.
   std::vector<int> actor_columns_off, critic_columns_off;
 

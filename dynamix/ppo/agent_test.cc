@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "dynamix/core/check.h"
@@ -50,6 +51,18 @@ struct World {
   std::vector<StepEnd> ends;
   Rng rng;
 };
+
+TEST(AgentTest, AnUntrainedAgentTakesItsFirstActionInMostSteps) {
+  AgentOptions options = MakeOptions(2000);
+  options.first_action = 1;
+  World world(options.rows, 3);
+  Agent agent(options, 1);
+  const std::vector<int>& actions = agent.Act(world.See());
+  const auto share = static_cast<double>(std::count(actions.begin(), actions.end(), 1)) / 2000;
+  EXPECT_NEAR(share, std::exp(2.2) / (std::exp(2.2) + kActions - 1), 0.05);
+  options.first_action = kActions;
+  EXPECT_THROW(Agent(options, 1), InputError);
+}
 
 UpdateStatistics RunOneUpdate(Agent& agent, World& world) {
   while (!agent.Full()) {
