@@ -153,6 +153,18 @@ TEST(HostMeterTest, TheNearestLimitHasTheGreatestShareInUse) {
   EXPECT_TRUE(IsMissing(Nearest({}).used_bytes));
 }
 
+TEST(HostMeterTest, AMonitorReadsTheHostNoOftenerThanItIsTold) {
+  MonitorOptions options;
+  options.best_tier = NetworkTier::kNone;
+  options.refresh_seconds = 3600;
+  Monitor monitor = Monitor::Start(options);
+  Burn(0.01);
+  const double first = monitor.ReadWindow().host.cpu_seconds;
+  EXPECT_GT(first, 0.005);
+  Burn(0.05);
+  EXPECT_EQ(monitor.ReadWindow().host.cpu_seconds, first);
+}
+
 TEST(HostMeterTest, AQuotaThrottles) {
   if (auto reason = test::CannotMakeNamespaces()) GTEST_SKIP() << *reason;
   Cgroup cgroup = test::MakeCgroup();

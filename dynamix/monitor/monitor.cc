@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,6 +13,8 @@
 
 namespace dynamix {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -76,7 +79,7 @@ struct Monitor::State {
       case NetworkTier::kOwnSockets:
         if (options.target.pid != 0 || !options.target.cgroup.empty())
           return Error{"the sockets are another process's"};
-        return OpenOwnSocketsSource();
+        return OpenOwnSocketsSource(options.refresh_seconds);
       case NetworkTier::kInterface:
         return OpenInterfaceSource(options.target, options.interface);
       case NetworkTier::kNone:
@@ -122,7 +125,13 @@ struct Monitor::State {
     MonitorWindow window;
     const double now = Now();
     window.seconds = now - std::exchange(window_start, now);
-    if (host) window.host = host->ReadWindow(now);
+    if (host) {
+      if (now - host_read >= options.refresh_seconds) {
+        host_window = host->ReadWindow(now);
+        host_read = now;
+      }
+      window.host = host_window;
+    }
     if (device) window.device = device->Read();
     if (source) {
       auto read = source->ReadWindow();
@@ -157,7 +166,8 @@ struct Monitor::State {
   std::unique_ptr<NetworkSource> source;
   std::optional<HostMeter> host;
   std::optional<Nvml> device;
-  double window_start = 0;
+  HostWindow host_window;  // of the last read
+  double window_start = 0, host_read = -kInfinity;
 };
 
 Monitor::Monitor(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}

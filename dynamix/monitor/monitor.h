@@ -34,6 +34,10 @@ struct MonitorOptions {
   // GPU of the worker as NVML counts; -1 for none. Its memory then bounds the worker too.
   int device = -1;
   std::string device_library = "libnvidia-ml.so.1";
+  // The host's values, some 40 files, are read at most this often: a window that ends sooner after
+  // the last read holds that read's values once more. As often the TCP_INFO source looks which
+  // sockets there are. 0: in every window.
+  double refresh_seconds = 0;
   // Give up all capabilities of the calling thread once eBPF is attached (the other tiers use what
   // the process may do at each read). Off by default: the monitor is a guest in the training
   // process.

@@ -195,6 +195,7 @@ void BindMonitor(py::module_& module) {
              MonitorOptions options;
              options.best_tier = ParseNetworkTier("monitor", best);
              options.device = device;
+             options.refresh_seconds = 1;
              return Monitor::Start(std::move(options));
            }),
            py::arg("best") = "ebpf", py::arg("device") = -1)
