@@ -3,6 +3,8 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -16,6 +18,7 @@
 #include "dynamix/core/report_fields.h"
 #include "dynamix/core/round.h"
 #include "dynamix/core/sampler.h"
+#include "dynamix/core/squares.h"
 #include "dynamix/core/window_statistics.h"
 #include "python/bindings/bindings.h"
 
@@ -34,6 +37,33 @@ LearningRateRule RuleNamed(const std::string& name) {
 Schedule ScheduleNamed(const std::string& name) {
   if (const auto schedule = ParseSchedule(name)) return *schedule;
   throw InputError::OutOfRange("schedule", name, "constant, cosine, step or warmup");
+}
+
+// Memory of another library, by its address: an array object around it would cost more than the pass
+// over a small one.
+template <typename Number>
+Number* At(std::uintptr_t address) {
+  return reinterpret_cast<Number*>(address);
+}
+
+void BindSquares(py::module_& module) {
+  module.def(
+      "squared_norm",
+      [](std::uintptr_t address, std::size_t count, bool is_double) {
+        const py::gil_scoped_release others_may_run;
+        return is_double ? SquaredNorm(At<double>(address), count)
+                         : SquaredNorm(At<float>(address), count);
+      },
+      py::arg("address"), py::arg("count"), py::arg("is_double"));
+  module.def(
+      "scale",
+      [](std::uintptr_t address, std::size_t count, bool is_double, double factor) {
+        const py::gil_scoped_release others_may_run;
+        return is_double ? Scale(At<double>(address), count, factor)
+                         : Scale(At<float>(address), count, static_cast<float>(factor));
+      },
+      py::arg("address"), py::arg("count"), py::arg("is_double"), py::arg("factor"),
+      "Multiplies in place. Returns the squared norm before.");
 }
 
 // Attributes of a class: the fields that `visit_fields` lists.
@@ -241,6 +271,8 @@ void BindArithmetic(py::module_& module) {
       .def("restore", [](NoiseScale& noise, const NoiseState& state) {
         noise = std::bit_cast<NoiseScale>(state);
       });
+
+  BindSquares(module);
 
   py::class_<WindowStatistics>(module, "WindowStatistics")
       .def(py::init<>())

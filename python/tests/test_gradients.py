@@ -1,5 +1,6 @@
 """Unequal batches give the update of one process on the union of the samples."""
 import contextlib
+import sys
 import weakref
 
 import pytest
@@ -9,7 +10,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import dynamix
 import dynamix.torch
-from dynamix.torch._exchange import Exchange, _settle
+from dynamix.torch._exchange import Exchange, _keep_sent, scale
 from ranks import Wanders, network, run_ranks, samples, weights
 
 OPTIMIZERS = {
@@ -83,21 +84,28 @@ def _exits(rank, size):
     exchange = Exchange(model)
     exchange.attach(model)
     model(torch.ones(2, 6)).sum().backward()
-    sent = [each for each, _ in exchange._under_way]
-    _settle(exchange._under_way)
-    return len(sent), [each() for each in sent]
+    before = sys.getrefcount(exchange._sent)
+    _keep_sent(weakref.ref(exchange))
+    return len(exchange._sent), sys.getrefcount(exchange._sent) - before
 
 
-def test_an_interpreter_ends_only_when_no_thread_of_the_group_needs_it_any_more():
-    """Such a thread would abort the process."""
-    for buckets, left in run_ranks(2, _exits):
-        assert buckets > 0
-        assert left == [None] * buckets
+def test_what_was_sent_is_kept_beyond_the_end_of_the_interpreter():
+    """A thread of the group that lets go of it as the last one would abort the process."""
+    for buckets, references in run_ranks(2, _exits):
+        assert buckets > 0 and references == 1
+    _keep_sent(lambda: None)  # a job that is gone
 
 
-def test_an_exchange_that_never_ends_does_not_hold_up_the_end():
-    def arrived():
-        pass
+def _scales(rank, size):
+    for threads, dtype, precision in ((1, torch.float32, 1e-6), (1, torch.float64, 1e-12),
+                                      (1, torch.bfloat16, 1e-4), (2, torch.float32, 1e-5)):
+        torch.set_num_threads(threads)
+        for count in (0, 1, 5000, 1 << 17):
+            flat = torch.randn(count, generator=torch.Generator().manual_seed(2)).to(dtype)
+            expected, square = flat * (1 / 3), flat.double().square().sum().item()
+            assert float(scale(flat, 1 / 3)) == pytest.approx(square, rel=precision)
+            assert torch.equal(flat, expected)
 
-    _settle([(weakref.ref(arrived), None)], patience_s=0.01)
-    assert arrived is not None
+
+def test_a_bucket_is_scaled_as_pytorch_does_it():
+    run_ranks(1, _scales)

@@ -174,7 +174,7 @@ def train_and_resume(rank, size, cut):
     return first + then, end
 
 
-@pytest.mark.parametrize("cut", [4, 6])
+@pytest.mark.parametrize("cut", [4, 5])  # windows end after 3 and 6, and decide when that is counted
 def test_a_resumed_job_goes_on_as_if_never_stopped(cut):
     whole = run_ranks(2, train_and_resume, 14)[0]
     parts = run_ranks(2, train_and_resume, cut)[0]

@@ -12,12 +12,11 @@ log = logging.getLogger("dynamix")
 
 
 class InProcess:
-    """The policy on rank 0. What it decides is broadcast with the noise scale."""
+    """The policy on rank 0. What it decides is broadcast with the noise scale: no answer is to come."""
 
     def __init__(self, policy, seed, guard, recorder=None):
         self._recorder = recorder
         self._arbitrator = make_arbitrator(policy, seed=seed, guard=guard)
-        self._batch = None
         self._failure = ""
 
     def decide(self, index, settings, entries):
@@ -31,19 +30,18 @@ class InProcess:
         self._failure = decision.failure
         return decision.sizes
 
-    def submit(self, index, settings, entry, batch):
-        self._batch = batch
+    def submit(self, index, settings, entry):
+        return False
 
     def poll(self):
         """(ready, batch of an iteration or None)"""
-        return True, self._batch
+        return True, None
 
     def memory(self):
         """What the policy and its guard remember."""
         return torch.tensor(self._arbitrator.state(), dtype=torch.float64)
 
-    def restore(self, memory, rank, advised):
-        self._batch = None if advised is None else advised[rank]
+    def restore(self, memory):
         if memory.numel() > 0:  # else it was an arbitrator far away that knew
             self._arbitrator.restore(memory.tolist())
 
@@ -69,14 +67,16 @@ class Remote:
     def decide(self, index, settings, entries):
         return None
 
-    def submit(self, index, settings, entry, batch):
+    def submit(self, index, settings, entry):
+        """Whether an answer is to come, by poll()."""
         if self._closed:
-            return
+            return False
         if self._advisor is None:
             self._advisor = _core.RemoteAdvisor(self._options, settings)
         self._advisor.submit(index, entry)
         for sentence in self._advisor.take_log():
             log.warning("%s", sentence)
+        return True
 
     def poll(self):
         """(ready, batch of an iteration or None)"""
@@ -85,7 +85,7 @@ class Remote:
     def memory(self):
         return torch.empty(0, dtype=torch.float64)
 
-    def restore(self, memory, rank, advised):
+    def restore(self, memory):
         pass
 
     def summary(self):

@@ -5,16 +5,18 @@ samples that rank i really used since the last exchange, the hook makes of them
 
     g = sum_i (b_i / sum_j b_j) g_i
 
-which is the gradient of one process on the union of the samples. The count of samples travels in a
-small tensor of its own, the tail, that is sent when a batch is handed out, so that it is there
-before the first bucket is ready. Weights never come from advice.
+which is the gradient of one process on the union of the samples. Every rank knows the b_j, because
+all plan the same batches; when a collate function may leave samples out, they travel in a small
+tensor of their own, the tail, that is sent when a batch is handed out, so that it is there before
+the first bucket is ready. Weights never come from advice.
 
 Everything happens on the model's device and nothing here waits for it: squared norms and times are
-kept as tensors and events, and read once per window.
+kept as tensors and events, and read once per window. On a CPU the last bucket's hook waits for all
+buckets, as DDP would right after it.
 """
 import atexit
 import contextlib
-import functools
+import ctypes
 import time
 import typing
 import weakref
@@ -23,7 +25,10 @@ import numpy
 import torch
 import torch.distributed as dist
 
-from dynamix import _check
+from dynamix import _check, _core
+
+_OURS = (torch.float32, torch.float64)
+_SMALL = 1 << 16  # numbers that are not worth several threads
 
 
 class HostClock:
@@ -94,11 +99,30 @@ class Tail:
         return tuple(int(batch) for batch in self._values[self.SLOTS:])
 
 
-def squared_norm(flat):
-    """Of a bucket, as a tensor on its device, in float32 at least."""
-    if flat.dtype in (torch.float32, torch.float64):
-        return torch.dot(flat, flat)
-    return torch.linalg.vector_norm(flat, dtype=torch.float32).square()
+def _is_ours(flat):
+    """One thread does it best in one pass over the memory; the rest is PyTorch's."""
+    return (flat.dtype in _OURS and flat.device.type == "cpu"
+            and (flat.numel() <= _SMALL or torch.get_num_threads() == 1))
+
+
+def squared_norm(flat, begin, end):
+    """Of a part: a number, or on a device a tensor; in float32 at least."""
+    if _is_ours(flat):
+        wide = flat.dtype == torch.float64
+        return _core.squared_norm(flat.data_ptr() + begin * (8 if wide else 4), end - begin, wide)
+    part = flat[begin:end]
+    if flat.dtype in _OURS:
+        return torch.dot(part, part)
+    return torch.linalg.vector_norm(part, dtype=torch.float32).square()
+
+
+def scale(flat, weight):
+    """Multiplies in place; returns the squared norm before."""
+    if _is_ours(flat):
+        return _core.scale(flat.data_ptr(), flat.numel(), flat.dtype == torch.float64, weight)
+    square = squared_norm(flat, 0, len(flat))
+    flat.mul_(weight)
+    return square
 
 
 class Iteration(typing.NamedTuple):
@@ -106,7 +130,7 @@ class Iteration(typing.NamedTuple):
 
     samples: int  # own
     own_square: typing.Any       # squared norm of this rank's gradient
-    averaged_square: typing.Any  # and of the job's
+    averaged_square: typing.Any  # and of this rank's share of the job's
     begin: typing.Any            # end of the exchange before
     ready: typing.Any            # the last gradient is there
     done: typing.Any             # the last average is there
@@ -122,51 +146,61 @@ class Exchange:
         self.rank = dist.get_rank(self.group)
         self.size = dist.get_world_size(self.group)
         self.device = next(p for p in model.parameters() if p.requires_grad).device
-        self.clock = DeviceClock() if self.device.type == "cuda" else HostClock()
+        self._devices = [self.device] if self.device.type == "cuda" else []
+        self.clock = DeviceClock() if self._devices else HostClock()
         self.finished = False  # an exchange happened since `take`
-        self.tails = []        # of the batches since the last exchange, newest last
+        self._totals = []      # samples of all ranks in each batch since the last exchange, or its tail
         self._samples = 0      # own, in these batches
         self._exchanged = False
         self._weight = None
+        self._sent = []        # (work, bucket, future) of the exchange under way or before
         self._local, self._averaged = [], []  # squared norms per bucket, before and after
         self._begin = self._ready = self._done = None
         self._pauses = []  # of the iteration under way: (begin, end)
         self._later = []   # of the next one: after the exchange that ends this one
         self._stall = None
-        self._under_way = []  # (weak reference to what a thread of the group holds, the hook's future)
+
+    @property
+    def tail(self):
+        """Of the batch handed out last; None when it was sent without."""
+        return self._totals[-1] if self._totals and isinstance(self._totals[-1], Tail) else None
 
     def attach(self, model):
         """From here on; a model takes one hook in its life."""
         try:
-            model.register_comm_hook(self, _hook)
+            model.register_comm_hook(self, Exchange.send)
         except RuntimeError as error:
             raise _check.refused("model", type(model).__name__, "a model without a communication hook; "
                                  "adapt() takes a model once") from error
-        atexit.register(_settle, self._under_way)
+        atexit.register(_keep_sent, weakref.ref(self))
 
     def gather(self, own):
         """One row of numbers per rank."""
-        own = torch.as_tensor(numpy.asarray(own, dtype=numpy.float64)).to(self.device)
-        rows = [torch.empty_like(own) for _ in range(self.size)]
-        dist.all_gather(rows, own, group=self.group)
-        return torch.stack(rows).cpu().numpy()
+        rows = numpy.zeros((self.size, len(own)))
+        rows[self.rank] = own
+        return self._sum(rows)
 
     def broadcast(self, word):
         """Rank 0's numbers."""
-        word = torch.as_tensor(word).to(self.device)
-        dist.broadcast(word, _first_rank(self.group), group=self.group)
-        return word.tolist()
+        return self._sum(word if self.rank == 0 else numpy.zeros_like(word)).tolist()
 
-    def begin(self, samples, ready, batch):
-        """A batch of so many samples is handed out; `ready` and `batch` are this rank's words on
-        the switch to come."""
+    def _sum(self, numbers):
+        """Over ranks. The group knows this call by heart: gradients take it."""
+        numbers = torch.from_numpy(numbers).to(self.device)
+        self.group.allreduce([numbers]).wait()
+        return numbers.cpu().numpy()
+
+    def begin(self, samples, total, word=None):
+        """A batch of so many samples is handed out, `total` on all ranks. `word` is what else is to
+        be agreed on, if anything: this rank is ready to switch, and its next batch; the total is
+        then counted anew."""
         if self._exchanged:
             self._exchanged = False
-            self._samples, self.tails, self._weight = 0, [], None
+            self._samples, self._totals, self._weight = 0, [], None
             self._local, self._averaged = [], []
-            self._under_way[:] = [(sent, future) for sent, future in self._under_way if sent() is not None]
         self._samples += samples
-        self.tails.append(Tail(samples, ready, batch, self.rank, self.size, self.device, self.group))
+        self._totals.append(total if word is None else
+                            Tail(samples, *word, self.rank, self.size, self.device, self.group))
 
     def restart_clock(self):
         """What lies before this moment belongs to no iteration."""
@@ -195,50 +229,42 @@ class Exchange:
             self._local, self._averaged = [], []
         if self._weight is None:
             self._weight = self._agree()
-        self._local.append(squared_norm(buffer))
-        if self.tails and self._samples == 0:
+        if bucket.index() == 0:
+            self._sent.clear()
+        self._local.append(scale(buffer, self._weight))
+        if self._totals and self._samples == 0:
             buffer.zero_()  # an empty batch has no gradient, and its mean may be no number
-        else:
-            buffer.mul_(self._weight)
         if bucket.is_last():
-            self._exchanged = self.finished = True
             self._ready = self.clock.stamp()
-        sent = buffer.detach()  # the same memory in a tensor that nobody keeps but the group
-        work = dist.all_reduce(sent, group=self.group, async_op=True)
-        future = work.get_future().then(functools.partial(self._arrived, buffer))
-        self._under_way.append((weakref.ref(sent), future))
+        future = torch.futures.Future(devices=self._devices)
+        self._sent.append((self.group.allreduce([buffer]), buffer, future))
+        if bucket.is_last():
+            self._receive()
         return future
 
+    def _receive(self):
+        """Nothing is left to be computed that the exchange could hide behind."""
+        for work, average, future in self._sent:
+            work.wait()
+            # Each rank a share of the same numbers; the shares meet at the end of the window.
+            count = average.numel()
+            self._averaged.append(squared_norm(average, self.rank * count // self.size,
+                                               (self.rank + 1) * count // self.size))
+            future.set_result(average)
+        self._done = self.clock.stamp()
+        self._exchanged = self.finished = True
+
     def _agree(self):
-        if not self.tails:  # no batch of ours: as DDP does without a hook
+        if not self._totals:  # no batch of ours: as DDP does without a hook
             return 1.0 / self.size
         begin = self.clock.stamp()
-        samples = sum(tail.samples() for tail in self.tails)
+        samples = sum(total.samples() if isinstance(total, Tail) else total for total in self._totals)
         self._stall = (begin, self.clock.stamp())
         return self._samples / samples if self._samples else 0.0
 
-    def _arrived(self, average, future):
-        future.value()  # raises what went wrong
-        self._averaged.append(squared_norm(average))
-        self._done = self.clock.stamp()
-        return average
 
-
-def _first_rank(group):
-    """The global rank of the group's rank 0."""
-    if group is None or group is dist.group.WORLD:
-        return 0
-    return dist.get_global_rank(group, 0)
-
-
-def _settle(under_way, patience_s=5.0):
-    """Before the interpreter ends: the group's threads call `_arrived` and let go of it and of its
-    future after the optimizer could go on, and one that asks for the interpreter once it is ending
-    aborts the process. What was sent is the last thing that they let go of."""
-    deadline = time.monotonic() + patience_s
-    while any(sent() is not None for sent, _ in under_way) and time.monotonic() < deadline:
-        time.sleep(0.001)
-
-
-def _hook(exchange, bucket):
-    return exchange.send(bucket)
+def _keep_sent(exchange):
+    """As the interpreter ends. A thread of the group may hold a work that is done for some time yet;
+    were it the last to let go of its bucket, it would ask for the interpreter, and abort the process."""
+    if exchange() is not None:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(exchange()._sent))

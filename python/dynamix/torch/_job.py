@@ -66,6 +66,8 @@ class Job:
         self._exchange = Exchange(model)
         rank, size = self._exchange.rank, self._exchange.size
         self._loader = Loader(dataset, self._seed, rank, [batch_size] * size, loader)
+        # Else a batch holds what was planned, and every rank knows all ranks' samples.
+        self._counts = count is not None or self._loader.may_drop
         self._recorder = _make_recorder(run, job, target)
         if advisor is None:
             self._advice = InProcess(policy, self._seed, guard, self._recorder)
@@ -103,14 +105,15 @@ class Job:
         """Every rank's start batch. Ranks whose arguments differ would wait for each other later."""
         own = {"dataset": self._loader.samples, "window": self._window_iterations,
                "seed": self._seed, "epochs": self._epochs or 0}
-        met = self._exchange.gather([batch_size, self._loader.depth, *own.values()])
-        for column, field in enumerate(own, 2):
+        met = self._exchange.gather([batch_size, self._loader.depth, self._counts, *own.values()])
+        for column, field in enumerate(own, 3):
             found = sorted(set(met[:, column].astype(int).tolist()))
             if len(found) > 1:
                 raise _check.refused(field, found, "the same on all ranks")
         start_batches = tuple(met[:, 0].astype(int).tolist())
         self._loader.set_batches(start_batches)
         self._loader.depth = int(met[:, 1].max())
+        self._counts = bool(met[:, 2].any())
         return start_batches
 
     # What a training loop calls.
@@ -219,7 +222,8 @@ class Job:
         batches, in_window = self._loader.next_batches, len(self._rows) + self._skipped
         ended = int(self._exchange.finished)  # inside the loop, after the step: not yet counted
         if ended and not self._loader.switching:
-            batches = self._exchange.tails[-1].next_batches() or batches
+            if self._rounds.asking and self._exchange.tail is not None:
+                batches = self._exchange.tail.next_batches() or batches
             in_window = in_window + 1 if batches == self._loader.next_batches else 0
         return {"version": _state.VERSION, "samples": self._loader.samples, "seed": self._seed,
                 "cursor": self._loader.cursor, "batches": list(batches),
@@ -263,13 +267,14 @@ class Job:
     # The loop.
 
     def _hand_out(self, batch):
-        asked, whole = self._loader.take()
-        self._samples = self._count(batch, asked) if asked > 0 else 0
+        asked, total, whole = self._loader.take()
+        self._samples = self._count(batch, asked) if self._counts and asked > 0 else asked
         self._whole = self._whole and whole
         self._handed += 1
-        ready, wanted = self._rounds.wanted(self._loader.next_batches[self._exchange.rank],
-                                            self._period)
-        self._exchange.begin(self._samples, ready, wanted)
+        word = None
+        if self._counts or self._rounds.asking:
+            word = self._rounds.wanted(self._loader.next_batches[self._exchange.rank], self._period)
+        self._exchange.begin(self._samples, total, word)
         if self._loader.switching:
             self._drop_window()
         self._rate.factor = _core.learning_rate_factor(
@@ -295,7 +300,8 @@ class Job:
             self._period = handed
             self._drop_window()
         self._last_handed = handed
-        self._switch(self._exchange.tails[-1])
+        if self._rounds.asking:
+            self._hear(self._exchange.tail)
         if self._loader.switching:
             self._drop_window()
         elif whole and handed == self._period:
@@ -303,21 +309,30 @@ class Job:
             if len(self._rows) + self._skipped >= self._window_iterations:
                 self._end_window()
 
-    def _switch(self, tail):
+    def _hear(self, tail):
+        """Ranks that ask take their answers together, once all have theirs."""
         self._old_tails.append(tail)
         lag = 0 if self._exchange.device.type == "cpu" else _DEVICE_LAG
         if len(self._old_tails) <= lag:
             return
         batches = self._old_tails.popleft().next_batches()
-        if batches is not None and batches != self._loader.next_batches and not self._loader.switching:
+        if batches is not None:
+            self._rounds.asking = False
+            self._switch(batches)
+
+    def _switch(self, batches):
+        if batches != self._loader.next_batches:
             self._loader.switch(batches, self._period)
 
     def _end_window(self):
         scale = 1.0 if self._scaler is None else self._scaler.get_scale()
         table = self._rows.table(scale)
         self._drop_window()
-        self._rounds.close(table, self.batch_size, self._start_batches[self._exchange.rank],
-                           self._period, self._settings(), self.progress)
+        batches = self._rounds.close(table, self.batch_size, self._start_batches[self._exchange.rank],
+                                     self._period, self._settings(), self.progress)
+        self._old_tails.clear()
+        if batches is not None:
+            self._switch(batches)
 
     def _settings(self):
         return make_settings(self._rule, self._schedule, self._adaptive, self._base_rate,
@@ -327,7 +342,9 @@ class Job:
         """A model that returns its loss says it; other losses come by report()."""
         if not model.training or not torch.is_grad_enabled():
             return
-        loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", output)
+        loss = output
+        if not isinstance(output, torch.Tensor):
+            loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
         if isinstance(loss, torch.Tensor) and loss.dim() == 0:
             self.report(loss=loss)
 

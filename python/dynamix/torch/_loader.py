@@ -32,6 +32,8 @@ class Loader:
                                  f"at least one for each of {len(batches)} ranks")
         workers = _check.whole("loader['num_workers']", options.get("num_workers", 0), 0, 1 << 16)
         self._drop_last = options.pop("drop_last", False)
+        # The user's code makes a batch of samples, and may leave some out.
+        self.may_drop = options.get("collate_fn") is not None or hasattr(dataset, "__getitems__")
         self._seed, self._rank = seed, rank
         self.depth = 0  # batches a rank asks for ahead; the job sets the largest of all ranks
         if workers > 0:
@@ -113,12 +115,14 @@ class Loader:
             yield own
 
     def take(self):
-        """The next planned batch is handed out. Returns how many of its samples are this rank's, and
-        whether it is of the sizes in force (the last one of an epoch may not be)."""
+        """The next planned batch is handed out. Returns how many of its samples are this rank's and
+        how many all ranks', and whether it is of the sizes in force (the last one of an epoch may not
+        be)."""
         self.batches, parts = self._ahead.popleft()
-        self.cursor += sum(parts)
+        total = sum(parts)
+        self.cursor += total
         self.taken += 1
-        return parts[self._rank], tuple(parts) == self.batches
+        return parts[self._rank], total, tuple(parts) == self.batches
 
     def restore(self, seed, cursor):
         """Goes on at `cursor` of the stream that `seed` orders; between epochs."""

@@ -18,8 +18,8 @@ class Rounds:
         self._noise_scale = _core.NoiseScale()
         self.noise = math.nan  # rank 0's value, the same on all ranks
         self.windows = 0
-        self._advised = None   # every rank's batch of an iteration, as rank 0 said last
-        self._period = 1       # that this advice was for
+        self.asking = False    # an answer is to come, to each rank at another time
+        self._period = 1       # that it is for
 
     def wanted(self, coming, period):
         """(ready to switch, this rank's next batch); `coming` is the one that is agreed on."""
@@ -30,7 +30,8 @@ class Rounds:
         return ready, legal // period
 
     def close(self, table, batch, start_batch, period, settings, progress):
-        """The round of the window that ended, and what is decided on it. Every rank calls it."""
+        """The round of the window that ended. Every rank calls it. Returns every rank's next batch,
+        or None when it is not known yet."""
         if self._limit_by_memory:
             self._lower_bound(batch)
         entry = _core.RoundEntry(self._iteration_bounds(period), start_batch * period,
@@ -43,37 +44,37 @@ class Rounds:
         entries = [_core.unpack_entry(line[:len(packed)]) for line in gathered]
         add_noise(self._noise_scale, tables)
         fill_reports(entries, tables, self._noise_scale.value, progress)
+        advised = self._decide(entries, settings)
+        self.asking = self._advice.submit(self.windows, settings, entries[self._exchange.rank])
         self._period = period
-        self._decide(entries, settings)
         self.windows += 1
+        if advised is None:
+            return None
+        return tuple(_core.clamp_batch(batch, entry.batch, entry.bounds) // period
+                     for batch, entry in zip(advised, entries))
 
     def _decide(self, entries, settings):
         """Rank 0's word on the noise scale and, when the policy is there, on the batches: what all
         ranks compute with must be the same to the last bit."""
         word = numpy.full(1 + len(entries), math.nan)
-        rank = self._exchange.rank
-        if rank == 0:
+        if self._exchange.rank == 0:
             word[0] = self._noise_scale.value
             sizes = self._advice.decide(self.windows, settings, entries)
             if sizes is not None:
                 word[1:] = sizes
         self.noise, *sizes = self._exchange.broadcast(word)
-        self._advised = None if math.isnan(sizes[0]) else [int(batch) for batch in sizes]
-        self._advice.submit(self.windows, settings, entries[rank],
-                            None if self._advised is None else self._advised[rank])
+        return None if math.isnan(sizes[0]) else [int(batch) for batch in sizes]
 
     def state(self):
         return {"noise_scale": self._noise_scale.state(), "noise": self.noise,
-                "windows": self.windows, "advised": self._advised, "advised_period": self._period,
-                "memory": self._advice.memory()}
+                "windows": self.windows, "memory": self._advice.memory()}
 
     def restore(self, state, same_ranks):
         """With another number of ranks the policy starts to observe anew."""
         self._noise_scale.restore(state["noise_scale"])
         self.noise, self.windows = state["noise"], state["windows"]
         if same_ranks:
-            self._advised, self._period = state["advised"], state["advised_period"]
-            self._advice.restore(state["memory"], self._exchange.rank, self._advised)
+            self._advice.restore(state["memory"])
 
     def _iteration_bounds(self, period):
         bounds = self._bounds

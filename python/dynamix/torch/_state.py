@@ -9,7 +9,7 @@ from dynamix import _check, _core
 VERSION = 2
 _HIGH = 1 << 53
 _WHOLE = {"samples": 1, "seed": 0, "cursor": 0, "base_batch": 1, "period": 1, "iterations": 0,
-          "in_window": 0, "windows": 0, "advised_period": 1}  # and the least value
+          "in_window": 0, "windows": 0}  # and the least value
 _NUMBERS = ("base_rate", "noise")
 _PER_RANK = ("batches", "start_batches")
 
@@ -19,18 +19,16 @@ def read(state):
     if not isinstance(state, Mapping) or state.get("version") != VERSION:
         found = state.get("version") if isinstance(state, Mapping) else type(state).__name__
         raise _check.refused("version", found, f"a state_dict of version {VERSION}")
-    fields = (*_WHOLE, *_NUMBERS, *_PER_RANK, "advised", "noise_scale", "memory")
+    fields = (*_WHOLE, *_NUMBERS, *_PER_RANK, "noise_scale", "memory")
     missing = [field for field in fields if field not in state]
     if missing:
         raise _check.refused("state_dict", f"without {', '.join(missing)}", "what Job.state_dict() returned")
     found = {field: _check.whole(field, state[field], low, _HIGH) for field, low in _WHOLE.items()}
     found.update((field, _check.number(field, state[field])) for field in _NUMBERS)
     found.update((field, _sizes(field, state[field])) for field in _PER_RANK)
-    ranks = len(found["batches"])
-    found["advised"] = None if state["advised"] is None else _sizes("advised", state["advised"])
-    for field in ("start_batches", "advised"):
-        if found[field] is not None and len(found[field]) != ranks:
-            raise _check.refused(field, state[field], f"{ranks} sizes, as many as batches has")
+    if len(found["start_batches"]) != len(found["batches"]):
+        raise _check.refused("start_batches", state["start_batches"],
+                             f"{len(found['batches'])} sizes, as many as batches has")
     found["noise_scale"] = [_check.number("noise_scale", value)
                             for value in _list("noise_scale", state["noise_scale"])]
     if len(found["noise_scale"]) != len(_core.NoiseScale().state()):

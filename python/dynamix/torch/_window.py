@@ -20,7 +20,7 @@ class Sums:
 
     def add(self, name, value, samples):
         if isinstance(value, torch.Tensor) and value.numel() == 1:
-            value = value.detach().reshape(())
+            value = value.item() if value.device.type == "cpu" else value.detach()
         else:
             value = _check.number(name, value)
         self.values[name].append((value, samples))
@@ -66,7 +66,7 @@ class Window:
 
 
 def _read(values):
-    """Numbers and tensors as numbers, with one copy from the device."""
+    """Numbers and tensors as numbers, with one copy from a device."""
     tensors = [value.double().reshape(()) for value in values if isinstance(value, torch.Tensor)]
     host = iter(torch.stack(tensors).tolist() if tensors else ())
     return [next(host) if isinstance(value, torch.Tensor) else float(value) for value in values]
@@ -74,10 +74,8 @@ def _read(values):
 
 def add_noise(noise_scale, tables):
     """Each iteration's estimate from all ranks' norms (core/noise_scale.h)."""
-    for weighted, averaged, samples in zip(tables[:, :, WEIGHTED_SQUARE].sum(0),
-                                           tables[0, :, AVERAGED_SQUARE],
-                                           tables[:, :, SAMPLES].sum(0)):
-        noise_scale.add(weighted, averaged, samples, len(tables))
+    for row in tables.sum(0).tolist():
+        noise_scale.add(row[WEIGHTED_SQUARE], row[AVERAGED_SQUARE], row[SAMPLES], len(tables))
 
 
 def fill_reports(entries, tables, noise_scale, progress):
@@ -85,35 +83,35 @@ def fill_reports(entries, tables, noise_scale, progress):
     gradient until the slowest rank has its own; iterations begin together, with the end of the
     exchange before."""
     compute, exchange = tables[:, :, COMPUTE], tables[:, :, EXCHANGE]
-    wait = numpy.clip(compute.max(0) - compute, 0, exchange)
+    wait = numpy.minimum(compute.max(0) - compute, exchange)
+    times = zip(*((part.sum(1) / part.shape[1]).tolist() for part in (compute, exchange, wait)))
     training = _training(tables, noise_scale, progress)
-    for rank, entry in enumerate(entries):
+    for rank, (entry, (computes, exchanges, waits)) in enumerate(zip(entries, times)):
         report = entry.report
         report.rank = rank
         report.iterations = tables.shape[1]
         report.local_batch = entry.batch
-        report.iteration_ms = (compute + exchange)[rank].mean()
-        report.compute_ms = compute[rank].mean()
-        report.wait_ms = wait[rank].mean()
-        report.communication_ms = (exchange - wait)[rank].mean()
+        report.iteration_ms = computes + exchanges
+        report.compute_ms = computes
+        report.wait_ms = waits
+        report.communication_ms = exchanges - waits
         report.training = training
         entry.report = report
 
 
 def _training(tables, noise_scale, progress):
     statistics = _core.WindowStatistics()
-    losses = _means(tables[:, :, LOSS], tables[:, :, LOSS_SAMPLES])
-    accuracies = _means(tables[:, :, ACCURACY], tables[:, :, ACCURACY_SAMPLES])
-    for loss, accuracy, square, rate in zip(losses, accuracies, tables[0, :, AVERAGED_SQUARE],
-                                            tables[0, :, RATE]):
-        statistics.add(loss, accuracy, math.sqrt(square), rate)
+    rows, rates = tables.sum(0).tolist(), tables[0, :, RATE].tolist()
+    losses = _means([(row[LOSS], row[LOSS_SAMPLES]) for row in rows])
+    accuracies = _means([(row[ACCURACY], row[ACCURACY_SAMPLES]) for row in rows])
+    for loss, accuracy, row, rate in zip(losses, accuracies, rows, rates):
+        statistics.add(loss, accuracy, math.sqrt(row[AVERAGED_SQUARE]), rate)
     return statistics.make(noise_scale, progress)
 
 
-def _means(sums, counts):
-    """Per iteration, over the ranks that said something; iterations without a word get the mean of
-    the others."""
-    counts = counts.sum(0)
-    means = numpy.divide(sums.sum(0), counts, out=numpy.full(len(counts), math.nan), where=counts > 0)
-    known = means[~numpy.isnan(means)]
-    return numpy.where(numpy.isnan(means), known.mean() if len(known) else math.nan, means)
+def _means(pairs):
+    """Of (sum, count) per iteration, over the ranks that said something; iterations without a word
+    get the mean of the others."""
+    known = [value / count for value, count in pairs if count > 0]
+    others = sum(known) / len(known) if known else math.nan
+    return [value / count if count > 0 else others for value, count in pairs]
