@@ -106,7 +106,7 @@ def _is_ours(flat):
 
 
 def squared_norm(flat, begin, end):
-    """Of a part: a number, or on a device a tensor; in float32 at least."""
+    """Of a part: a number, or a tensor on its device; in float32 at least."""
     if _is_ours(flat):
         wide = flat.dtype == torch.float64
         return _core.squared_norm(flat.data_ptr() + begin * (8 if wide else 4), end - begin, wide)
@@ -234,11 +234,12 @@ class Exchange:
         self._local.append(scale(buffer, self._weight))
         if self._totals and self._samples == 0:
             buffer.zero_()  # an empty batch has no gradient, and its mean may be no number
-        if bucket.is_last():
+        last = bucket.is_last()
+        if last:
             self._ready = self.clock.stamp()
         future = torch.futures.Future(devices=self._devices)
         self._sent.append((self.group.allreduce([buffer]), buffer, future))
-        if bucket.is_last():
+        if last:
             self._receive()
         return future
 

@@ -5,7 +5,7 @@ import numpy
 import torch
 
 from dynamix import _core
-from dynamix.torch._window import COLUMNS, add_noise, fill_reports
+from dynamix.torch._window import COLUMNS, fill_reports
 
 
 class Rounds:
@@ -42,8 +42,7 @@ class Rounds:
         gathered = self._exchange.gather(numpy.concatenate([packed, table.ravel()]))
         tables = gathered[:, len(packed):].reshape(len(gathered), -1, COLUMNS)
         entries = [_core.unpack_entry(line[:len(packed)]) for line in gathered]
-        add_noise(self._noise_scale, tables)
-        fill_reports(entries, tables, self._noise_scale.value, progress)
+        fill_reports(entries, tables, self._noise_scale, progress)
         advised = self._decide(entries, settings)
         self.asking = self._advice.submit(self.windows, settings, entries[self._exchange.rank])
         self._period = period

@@ -72,16 +72,10 @@ def _read(values):
     return [next(host) if isinstance(value, torch.Tensor) else float(value) for value in values]
 
 
-def add_noise(noise_scale, tables):
-    """Each iteration's estimate from all ranks' norms (core/noise_scale.h)."""
-    for row in tables.sum(0).tolist():
-        noise_scale.add(row[WEIGHTED_SQUARE], row[AVERAGED_SQUARE], row[SAMPLES], len(tables))
-
-
 def fill_reports(entries, tables, noise_scale, progress):
     """Times and training of every rank's report, from all ranks' tables. A rank waits from its last
     gradient until the slowest rank has its own; iterations begin together, with the end of the
-    exchange before."""
+    exchange before. The noise scale gets each iteration's estimate (core/noise_scale.h)."""
     compute, exchange = tables[:, :, COMPUTE], tables[:, :, EXCHANGE]
     wait = numpy.minimum(compute.max(0) - compute, exchange)
     times = zip(*((part.sum(1) / part.shape[1]).tolist() for part in (compute, exchange, wait)))
@@ -106,7 +100,8 @@ def _training(tables, noise_scale, progress):
     accuracies = _means([(row[ACCURACY], row[ACCURACY_SAMPLES]) for row in rows])
     for loss, accuracy, row, rate in zip(losses, accuracies, rows, rates):
         statistics.add(loss, accuracy, math.sqrt(row[AVERAGED_SQUARE]), rate)
-    return statistics.make(noise_scale, progress)
+        noise_scale.add(row[WEIGHTED_SQUARE], row[AVERAGED_SQUARE], row[SAMPLES], len(tables))
+    return statistics.make(noise_scale.value, progress)
 
 
 def _means(pairs):
