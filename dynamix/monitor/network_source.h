@@ -67,7 +67,7 @@ OpenedSource OpenInetDiagSource(const Target& target);
 
 // getsockopt(TCP_INFO) on the sockets of the calling process, and of no other. Which ones there are is
 // looked up at most every `refresh_seconds`.
-OpenedSource OpenOwnSocketsSource(double refresh_seconds);
+OpenedSource OpenOwnSocketsSource(double refresh_seconds = 0);
 
 // Byte counters of the network interfaces that the target's process sees, and the retransmissions
 // of its network namespace. `interface` empty: all but loopback, or loopback when there is no
