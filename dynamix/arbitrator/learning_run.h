@@ -39,12 +39,12 @@ struct LearningRunOptions {
   PpoOptions team_ppo{.steps = 48,
                       .epochs = 8,
                       .minibatches = 8,
-                      .learning_rate = 1e-3,
+                      .learning_rate = 3e-4,
                       .lambda = 0.99,
                       .entropy_coefficient = 0.001};
   PpoOptions local_ppo{.steps = 48, .epochs = 2, .minibatches = 16, .learning_rate = 1e-3};
   std::vector<int> hidden = {64, 64};
-  int updates = 70;           // [1, 1000000]
+  int updates = 10;           // [1, 1000000]
   std::int64_t tasks = 2000;  // different tasks, drawn with replacement, >= 1
   std::uint64_t seed = 1;
 

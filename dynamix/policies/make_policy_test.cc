@@ -23,7 +23,7 @@ TEST(MakePolicyTest, RefusesUnknownNamesAndBadSizes) {
 TEST(MakePolicyTest, TakesConstantsAfterTheName) {
   EXPECT_TRUE(IsRule("composite:noise=0.2:horizon=0.3"));
   EXPECT_NO_THROW(MakePolicy("composite:noise=0.2:horizon=0.3"));
-  Loop usual("noise_scale", {1, 2}, 16), doubled("noise_scale:scale=2", {1, 2}, 16);
+  Loop usual("noise_scale:scale=1", {1, 2}, 16), doubled("noise_scale:scale=2", {1, 2}, 16);
   usual.Run(30);
   doubled.Run(30);
   EXPECT_NEAR(doubled.global_batch() / usual.global_batch(), 2, 0.3);

@@ -74,7 +74,7 @@ class BasePolicy : public Policy {
 };
 
 struct NoiseScaleOptions {
-  double scale = 1;        // global batch over noise scale
+  double scale = 0.3;      // global batch over noise scale; 1 is the published rule
   double dead_band = 0.1;  // the global batch stays while it is within this of its target
   double step = 1.5;       // largest change of the global batch in a round
   double smoothing = 0.3;  // weight of a new measurement in the noise scale's logarithm

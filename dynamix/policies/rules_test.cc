@@ -125,7 +125,7 @@ TEST(BasePolicyTest, AJobWithoutABaseBatchStaysAtItsStart) {
 }
 
 TEST(NoiseScalePolicyTest, BringsTheGlobalBatchToTheNoiseScale) {
-  Loop loop("noise_scale", {1, 2}, 16);
+  Loop loop("noise_scale:scale=1", {1, 2}, 16);
   loop.noise_scale = 900;
   loop.Run(30);
   EXPECT_NEAR(loop.global_batch() / 900, 1, 0.12);
