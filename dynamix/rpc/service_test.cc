@@ -206,7 +206,8 @@ TEST(ServiceTest, FallbacksOfASecondRunAreToldToo) {
       auto advisor = std::make_unique<RemoteAdvisor>(Client(service->port()));
       for (std::int64_t window = 0; window < 6; ++window) {
         RoundEntry entry = Entry(window < 2 ? 32 : 40);
-        entry.report->iteration_ms = window < 2 ? 10 : 1000;
+        entry.start_batch = 32;
+        entry.report->training.loss = window < 2 ? 1 : 100;
         (void)Ask(*advisor, window, entry);
       }
       advisor.reset();
