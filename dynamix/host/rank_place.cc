@@ -84,6 +84,8 @@ RankPlace ReadRankPlace(const Variables& variables) {
   if (const char* backend = variables("DYNAMIX_BACKEND")) place.backend = backend;
   if (place.backend != "gloo" && place.backend != "nccl")
     throw InputError::OutOfRange("DYNAMIX_BACKEND", place.backend, "gloo or nccl");
+  if (variables("DYNAMIX_RESTARTS"))
+    place.restarts = ReadNumber(variables, "DYNAMIX_RESTARTS", 0, 1 << 20);
   if (variables("MASTER_PORT")) place.port = ReadNumber(variables, "MASTER_PORT", 1, 65535);
   return place;
 }

@@ -6,6 +6,7 @@
 //   Open MPI                   OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK; MASTER_ADDR when the ranks
 //                              are on several machines
 //
+// DYNAMIX_RESTARTS says how often the rank was started again: others are far ahead.
 // DYNAMIX_BACKEND names the collectives; DYNAMIX_STORE a file by which ranks of one machine find each
 // other instead of at MASTER_ADDR. MASTER_ADDR and MASTER_PORT win wherever they are set.
 // Pure: the environment is passed in. Throws InputError naming the variable, its value and what is
@@ -27,6 +28,7 @@ struct RankPlace {
   int port = 29500;                   // there
   std::string backend = "gloo";       // of the collectives: gloo or nccl
   std::string store;                  // path of the file instead of the address; may be empty
+  int restarts = 0;                   // of this rank; the others of its job may be far ahead
 };
 
 // Returns the variable's value, or null when it is not set; std::getenv fits.

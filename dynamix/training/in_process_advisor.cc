@@ -32,37 +32,66 @@ InProcessAdvisor::InProcessAdvisor(WorkerGroup& group, const JobSettings& settin
       on_round_(std::move(on_round)),
       visit_decider_(std::move(visit_decider)) {}
 
+// A slot without a rank keeps what was last known of it; before that, what rank 0 says of itself.
+std::vector<RoundEntry> InProcessAdvisor::EntriesBySlot(const std::vector<double>& by_rank) {
+  if (last_.empty()) last_.assign(group_.slots(), UnpackEntry(by_rank.data()));
+  for (RoundEntry& entry : last_) {
+    entry.active = false;
+    entry.report.reset();
+  }
+  for (int rank = 0; rank < group_.size(); ++rank)
+    last_[group_.members()[rank]] =
+        UnpackEntry(by_rank.data() + std::ptrdiff_t{rank} * kPackedEntry);
+  return last_;
+}
+
 Status InProcessAdvisor::Submit(std::int64_t index, const RoundEntry& entry) {
   sizes_.clear();
-  const std::size_t size = group_.size();
-  std::vector<double> packed(size * kPackedEntry), sizes(size);
-  Status gathered = group_.AllGather(PackEntry(entry), packed);
+  std::vector<double> by_rank(static_cast<std::size_t>(group_.size()) * kPackedEntry);
+  std::vector<double> sizes(group_.slots());
+  Status gathered = group_.AllGather(PackEntry(entry), by_rank);
   if (!gathered) return gathered;
+  const Round round = MakeRound(index, settings_, EntriesBySlot(by_rank));
+  std::vector<int> decided;
   if (group_.rank() == 0) {
-    std::vector<RoundEntry> entries;
-    for (std::size_t at = 0; at < packed.size(); at += kPackedEntry)
-      entries.push_back(UnpackEntry(packed.data() + at));
-    const Round round = MakeRound(index, settings_, std::move(entries));
-    const std::vector<int> decided = decide_(round);
-    DYNAMIX_CHECK(decided.size() == size, "one size per worker");
+    if (behind_) (void)Restore(memory_);
+    decided = decide_(round);
+    DYNAMIX_CHECK(decided.size() == sizes.size(), "one size per worker");
     std::copy(decided.begin(), decided.end(), sizes.begin());
-    if (on_round_) on_round_(round, decided);
   }
   Status sent = group_.Broadcast(std::span<double>(sizes));
-  if (sent) sizes_.assign(sizes.begin(), sizes.end());
-  return sent;
+  if (!sent) return sent;
+  sizes_.assign(sizes.begin(), sizes.end());
+  if (group_.elastic())
+    if (Status shared = ShareMemory(); !shared) return shared;
+  if (group_.rank() == 0 && on_round_) on_round_(round, decided);
+  return Nothing{};
+}
+
+Status InProcessAdvisor::ShareMemory() {
+  const std::string own = group_.rank() == 0 ? Encode() : "";
+  double length = static_cast<double>(own.size());
+  if (Status sent = group_.Broadcast(std::span<double>(&length, 1)); !sent) return sent;
+  std::vector<double> numbers(static_cast<std::size_t>(length) / sizeof(double) + 1);
+  std::memcpy(numbers.data(), own.data(), own.size());
+  if (Status sent = group_.Broadcast(numbers); !sent) return sent;
+  memory_.assign(reinterpret_cast<const char*>(numbers.data()), static_cast<std::size_t>(length));
+  behind_ = group_.rank() != 0;
+  return Nothing{};
 }
 
 Answer InProcessAdvisor::Poll() {
   if (sizes_.empty()) return {.ready = true, .batch = std::nullopt};
-  return {.ready = true, .batch = sizes_[group_.rank()]};
+  return {.ready = true, .batch = sizes_[group_.slot()]};
 }
 
-std::string InProcessAdvisor::Save() const {
+std::string InProcessAdvisor::Save() const { return behind_ ? memory_ : Encode(); }
+
+std::string InProcessAdvisor::Encode() const {
   Memory memory;
-  int ranks = group_.size();
+  int slots = group_.slots();
   std::vector<int> sizes = sizes_;
-  memory(ranks, sizes);
+  memory(slots, sizes);
   if (visit_decider_) visit_decider_(memory);
   const auto* bytes = reinterpret_cast<const char*>(memory.numbers().data());
   return std::string(kMark).append(bytes, memory.numbers().size() * sizeof(double));
@@ -71,15 +100,16 @@ std::string InProcessAdvisor::Save() const {
 // Every rank reads all of it, so that they agree on what is wrong with it.
 Status InProcessAdvisor::Restore(const std::string& state) {
   sizes_.clear();
+  behind_ = false;
   if (IsOfRemoteAdvisor(state)) return Nothing{};  // what was known there is lost, the job is not
   if (!state.starts_with(kMark))
     throw InputError("the advisor's state in the checkpoint is of another version");
   std::vector<double> numbers((state.size() - kMark.size()) / sizeof(double));
   std::memcpy(numbers.data(), state.data() + kMark.size(), numbers.size() * sizeof(double));
   Memory memory(std::move(numbers));
-  int ranks = 0;
-  memory(ranks, sizes_);
-  if (ranks != group_.size() || (!sizes_.empty() && std::ssize(sizes_) != ranks))
+  int slots = 0;
+  memory(slots, sizes_);
+  if (slots != group_.slots() || (!sizes_.empty() && std::ssize(sizes_) != slots))
     throw InputError(
         "the advisor's state in the checkpoint is of a job with another number of ranks");
   if (visit_decider_) visit_decider_(memory);

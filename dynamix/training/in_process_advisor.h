@@ -1,6 +1,8 @@
 // InProcessAdvisor: the arbitrator's loop inside rank 0. Reports are gathered from all ranks after
-// each window, rank 0 decides, every rank gets its batch. A checkpoint holds the last batches and
-// what rank 0 remembers, however many rounds there were. One thread per object.
+// each window, rank 0 decides, every rank gets its batch. A round has an entry for every slot of the
+// job; those of lost ranks are not active. A checkpoint holds the last batches and what rank 0
+// remembers, however many rounds there were; in an elastic group every rank has it after each round,
+// and one that becomes rank 0 goes on from there. One thread per object.
 #pragma once
 
 #include <functional>
@@ -33,12 +35,20 @@ class InProcessAdvisor : public Advisor {
   Status Restore(const std::string& state) override;
 
  private:
+  std::vector<RoundEntry> EntriesBySlot(const std::vector<double>& by_rank);
+  Status ShareMemory();
+  std::string Encode() const;
+
   WorkerGroup& group_;
   JobSettings settings_;
   Decide decide_;
   OnRound on_round_;
   VisitDecider visit_decider_;
-  std::vector<int> sizes_;  // decided last; empty before the first round
+  std::vector<int> sizes_;        // decided last, by slot; empty before the first round
+  std::vector<RoundEntry> last_;  // by slot: what was last known of it
+  // What rank 0 remembers after the last round; `decide_` is not up to it when `behind_`.
+  std::string memory_;
+  bool behind_ = false;
 };
 
 }  // namespace dynamix

@@ -41,9 +41,27 @@ LiveJob::LiveJob(WorkerGroup& group, Worker& worker, Classifier& classifier, Adv
   RequireInRange("most_seconds", options.most_seconds, 0.0, 1e9);
   RequireInRange("evaluate_windows", options.evaluate_windows, 1, 1 << 24);
   RequireInRange("checkpoint_windows", options.checkpoint_windows, 1, 1 << 24);
+  worker_.Carry({.save =
+                     [this] {
+                       return std::vector<double>{state_.seconds, state_.accuracy, state_.loss,
+                                                  state_.reached ? 1.0 : 0.0,
+                                                  state_.time_to_target_s};
+                     },
+                 .restore =
+                     [this](const std::vector<double>& numbers) {
+                       state_.seconds = numbers[0];
+                       state_.accuracy = numbers[1];
+                       state_.loss = numbers[2];
+                       state_.reached = numbers[3] > 0;
+                       state_.time_to_target_s = numbers[4];
+                     }});
 }
 
 Status LiveJob::Start() {
+  if (worker_.joined()) {
+    state_.samples = static_cast<double>(worker_.samples_seen());
+    return Nothing{};
+  }
   if (options_.resume) {
     if (Status done = Resume(); !done) return done;
   } else if (group_.rank() == 0 && !options_.folder.empty()) {
@@ -56,9 +74,9 @@ Result<Checkpoint> LiveJob::Load() const {
   Result<Checkpoint> loaded = LoadCheckpoint(options_.folder);
   if (!loaded) return loaded;
   const int ranks = static_cast<int>(loaded.value().worker.batches.size());
-  if (ranks != group_.size())
+  if (ranks != group_.slots())
     throw InputError::OutOfRange(
-        "number of ranks", group_.size(),
+        "number of ranks", group_.slots(),
         std::to_string(ranks) + ", as the checkpoint in " + options_.folder.string() + " has");
   if (loaded.value().job != options_.name)
     throw InputError("the checkpoint in " + options_.folder.string() + " is of `" +
@@ -113,22 +131,29 @@ Status LiveJob::Run(const std::function<bool()>& stop, const std::function<void(
     state_.samples = static_cast<double>(worker_.samples_seen());
     if (worker_.stopping()) {
       state_.stopped = true;
-      return Save(/*last=*/true);
+      return worker_.Together(Worker::kSaved, [this] { return Save(/*last=*/true); });
     }
     if (!worker_.window_ended()) {
       ended = state_.samples >= options_.planned_samples;
       continue;
     }
-    if (Status done = AgreeOnTime(); !done) return done;
-    if (worker_.windows() % options_.evaluate_windows == 0)
-      if (Status done = Evaluate(); !done) return done;
-    if (worker_.windows() % options_.checkpoint_windows == 0)
-      if (Status done = Save(/*last=*/false); !done) return done;
+    if (Status done = EndWindow(); !done) return done;
     if (on_window) on_window();
     ended = AtEnd();
   }
-  if (Status done = Evaluate(); !done) return done;
-  return Save(/*last=*/true);
+  Status evaluated = worker_.Together(Worker::kEnded, [this] { return Evaluate(); });
+  if (!evaluated) return evaluated;
+  return worker_.Together(Worker::kLastSaved, [this] { return Save(/*last=*/true); });
+}
+
+Status LiveJob::EndWindow() {
+  Status done = worker_.Together(Worker::kTimed, [this] { return AgreeOnTime(); });
+  if (done && worker_.windows() % options_.evaluate_windows == 0)
+    done = worker_.Together(Worker::kEvaluated, [this] { return Evaluate(); });
+  if (done && worker_.windows() % options_.checkpoint_windows == 0)
+    done = worker_.Together(Worker::kSaved, [this] { return Save(/*last=*/false); });
+  state_.samples = static_cast<double>(worker_.samples_seen());
+  return done;
 }
 
 // Ranks measure their own time; those that end a job by it must end in the same iteration.

@@ -69,6 +69,7 @@ class LiveJob {
   Status Resume();
   // Throws InputError when the checkpoint is of another job.
   Result<Checkpoint> Load() const;
+  Status EndWindow();
   Status Evaluate();
   Status AgreeOnTime();
   // `last`: nothing comes after it, so failing to write is an Error.

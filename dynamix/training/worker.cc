@@ -21,6 +21,7 @@ enum Tail : int {
   kWeightedSquaredNorm,  // |s_i|^2 / b_i = b_i |g_i|^2
   kReady,
   kStop,
+  kJoin,  // a rank wants to be taken in
   kNextBatches
 };
 
@@ -62,16 +63,18 @@ Worker::Worker(WorkerGroup& group, const Trainable& trainable, const WorkerOptio
       advisor_(advisor),
       parameters_(trainable.parameters),
       optimizer_(options.optimizer, parameters_),
-      exchange_(group, parameters_, kNextBatches + group.size()),
       sampler_(trainable.samples, options.seed),
       noise_scale_(options.noise_memory),
       bounds_(options.bounds),
-      micro_batch_(options.micro_batch) {}
+      micro_batch_(options.micro_batch),
+      start_batch_(options.start_batch) {}
 
 Result<std::unique_ptr<Worker>> Worker::Start(WorkerGroup& group, const Trainable& trainable,
                                               const WorkerOptions& options, Advisor* advisor) {
   std::unique_ptr<Worker> worker(new Worker(group, trainable, options, advisor));
-  if (Status met = worker->Meet(); !met) return Error{met.error()};
+  worker->joined_ = group.joining();
+  Status met = worker->joined_ ? worker->Recover() : worker->Meet();
+  if (!met) return Error{met.error()};
   return worker;
 }
 
@@ -89,6 +92,8 @@ Status Worker::Meet() {
                    std::to_string(group_.rank())};
   }
   batches_ = start_batches_;
+  sharing_ = group_.members();
+  MakeExchange();
   const std::span<float> values(parameters_.values().data_ptr<float>(), parameters_.count());
   if (Status status = group_.Broadcast(values); !status) return status;
   // What a tail costs when nobody is late: the best of a few.
@@ -102,9 +107,35 @@ Status Worker::Meet() {
   return Nothing{};
 }
 
+void Worker::MakeExchange() {
+  exchange_ = std::make_unique<GradientExchange>(group_, parameters_,
+                                                 std::size_t{kNextBatches} + group_.size());
+}
+
 Status Worker::Iterate(bool stop) {
-  window_ended_ = false;
   stop_ = stop;
+  if (join_asked_ && window_ended())
+    if (Status met = Recover(/*take_joiners=*/true); !met) return met;
+  const std::int64_t next = iterations_ + 1;
+  KeepBuffers();
+  while (iterations_ < next) {
+    Status done = TryIteration();
+    if (done) break;
+    if (!CanRecover()) return done;
+    PutBackBuffers();
+    if (Status back = Recover(); !back) return back;
+  }
+  returned_ = iterations_;
+  while (phase_ == kStepped && timing_.iterations == options_.window_iterations) {
+    Status done = EndWindow();
+    if (done || !CanRecover()) return done;
+    if (Status back = Recover(); !back) return back;
+    returned_ = iterations_;
+  }
+  return Nothing{};
+}
+
+Status Worker::TryIteration() {
   started_ = Clock::now();
   try {
     const ExchangeTimes times = ExchangeGradients();
@@ -116,11 +147,12 @@ Status Worker::Iterate(bool stop) {
     if (IsOutOfMemory(error))
       return Error{"rank " + std::to_string(group_.rank()) + " is out of memory in a pass of " +
                    std::to_string(micro_batch_) + " samples and cannot go lower: " + error.what()};
-    if (!exchange_.sending()) throw;  // the model's own
+    if (!exchange_->sending()) throw;  // the model's own
     return group_.PeerLost(error.what());
   }
   ++iterations_;
-  return timing_.iterations == options_.window_iterations ? EndWindow() : Status(Nothing{});
+  phase_ = kStepped;
+  return Nothing{};
 }
 
 ExchangeTimes Worker::ExchangeGradients() {
@@ -128,10 +160,10 @@ ExchangeTimes Worker::ExchangeGradients() {
   while (true) {
     try {
       RunPasses(samples);
-      return exchange_.Finish();
+      return exchange_->Finish();
     } catch (const std::exception& error) {
       if (!IsOutOfMemory(error) || micro_batch_ == 1) throw;
-      if (armed_) exchange_.Interrupt();
+      if (armed_) exchange_->Interrupt();
     }
     ShrinkMicroBatch(static_cast<int>(samples.size()));
   }
@@ -146,7 +178,7 @@ void Worker::RunPasses(const std::vector<Sample>& samples) {
   const auto on_ready = [this](double squared_norm) { FillTail(squared_norm); };
   // A pass of a size not seen before may run out of memory halfway: gradients are then computed
   // again, so nothing leaves before they are complete.
-  const bool overlap = static_cast<int>(largest) <= proven_batch_ && !exchange_.interrupted();
+  const bool overlap = static_cast<int>(largest) <= proven_batch_ && !exchange_->interrupted();
   armed_ = false;
   for (std::size_t pass = 0; pass < passes; ++pass) {
     const std::size_t begin = count * pass / passes, end = count * (pass + 1) / passes;
@@ -154,14 +186,14 @@ void Worker::RunPasses(const std::vector<Sample>& samples) {
         trainable_.forward(std::span(samples).subspan(begin, end - begin), sums_);
     sums_.loss += loss.item<double>();
     if (overlap && pass + 1 == passes) {
-      exchange_.Arm(loss, on_ready);
+      exchange_->Arm(loss, on_ready);
       armed_ = true;
     }
     loss.backward();
   }
   if (!(sums_.samples > 0))
     throw InputError("Trainable::forward counted no samples: it must add them to its PassSums");
-  if (!overlap) exchange_.ExchangeNow(on_ready);
+  if (!overlap) exchange_->ExchangeNow(on_ready);
   proven_batch_ = std::max(proven_batch_, static_cast<int>(largest));
 }
 
@@ -177,9 +209,9 @@ void Worker::FillTail(double squared_norm) {
     std::this_thread::sleep_until(started_ + std::chrono::duration_cast<Clock::duration>(
                                                  std::chrono::duration<double, std::milli>(ms)));
   }
-  const std::span<double> tail = exchange_.tail();
+  const std::span<double> tail = exchange_->tail();
   std::fill(tail.begin(), tail.end(), 0.0);
-  const Answer answer = advisor_ ? advisor_->Poll() : Answer{};
+  const Answer answer = advisor_ && !advice_is_old_ ? advisor_->Poll() : Answer{};
   const int batch = batches_[group_.rank()];
   tail[kSamples] = sums_.samples;
   tail[kLoss] = sums_.loss;
@@ -187,12 +219,13 @@ void Worker::FillTail(double squared_norm) {
   tail[kWeightedSquaredNorm] = squared_norm / sums_.samples;
   tail[kReady] = answer.ready ? 1 : 0;
   tail[kStop] = stop_ ? 1 : 0;
+  tail[kJoin] = group_.JoinWaiting() ? 1 : 0;
   tail[kNextBatches + group_.rank()] =
       answer.batch ? ClampBatch(*answer.batch, batch, bounds_) : batch;
 }
 
 Status Worker::TakeStep() {
-  const std::span<const double> tail = exchange_.tail();
+  const std::span<const double> tail = exchange_->tail();
   const double samples = tail[kSamples];
   DYNAMIX_CHECK(samples > 0, "somebody had samples");
   const double squared_norm = group_.size() > 1
@@ -208,6 +241,7 @@ Status Worker::TakeStep() {
   sampler_.Advance(batches_);
   statistics_.Add(tail[kLoss] / samples, tail[kCorrect] / samples, std::sqrt(squared_norm), rate);
   stopping_ = tail[kStop] > 0;
+  join_asked_ = tail[kJoin] > 0;
   return Nothing{};
 }
 
@@ -225,7 +259,7 @@ void Worker::AddTiming(Clock::time_point start, const ExchangeTimes& times) {
 }
 
 void Worker::TakeBatches() {
-  const std::span<const double> tail = exchange_.tail();
+  const std::span<const double> tail = exchange_->tail();
   if (tail[kReady] < group_.size()) return;
   std::vector<int> next;
   for (int rank = 0; rank < group_.size(); ++rank)
@@ -240,7 +274,7 @@ void Worker::TakeBatches() {
 Status Worker::EndWindow() {
   const double k = timing_.iterations;
   report_ = {};
-  report_.rank = group_.rank();
+  report_.rank = group_.slot();
   report_.window = windows_;
   report_.iterations = timing_.iterations;
   report_.local_batch = batches_[group_.rank()];
@@ -251,16 +285,19 @@ Status Worker::EndWindow() {
   report_.training = statistics_.Make(noise_scale_.value(), static_cast<double>(sampler_.cursor()) /
                                                                 options_.optimizer.planned_samples);
   if (options_.measure) options_.measure(report_);
+  const int rank = group_.rank();
+  const RoundEntry entry{.bounds = bounds_,
+                         .start_batch = start_batches_[rank],
+                         .batch = batches_[rank],
+                         .report = report_};
+  if (advisor_ != nullptr)
+    if (Status submitted = advisor_->Submit(windows_, entry); !submitted) return submitted;
+  ++windows_;
   timing_ = {};
   statistics_ = {};
-  window_ended_ = true;
-  const std::int64_t index = windows_++;
-  if (advisor_ == nullptr) return Nothing{};
-  const int rank = group_.rank();
-  return advisor_->Submit(index, {.bounds = bounds_,
-                                  .start_batch = start_batches_[rank],
-                                  .batch = batches_[rank],
-                                  .report = report_});
+  advice_is_old_ = false;
+  phase_ = kSubmitted;
+  return Nothing{};
 }
 
 }  // namespace dynamix

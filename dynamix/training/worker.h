@@ -13,8 +13,12 @@
 //
 // Out of memory in a pass halves the micro batch, lowers this worker's bound and computes the
 // iteration's gradients again, also when some of them have left already: those were complete.
-// Not thread-safe. Iterate fails with an Error when peers are lost, memory is too small for one
-// sample, or the loss is not finite; the worker is then of no more use.
+// In an elastic group a lost rank ends the iteration, not the job: survivors drop the iteration,
+// form the next group, take the state of the one who is furthest, share out the global batch and go
+// on (worker_recovery.cc). Nothing that outlives an iteration is touched before its sums are whole.
+// Not thread-safe. Iterate fails with an Error when peers are lost and the group cannot go on
+// without them, memory is too small for one sample, or the loss is not finite; the worker is then
+// of no more use.
 #pragma once
 
 #include <array>
@@ -73,7 +77,8 @@ struct WorkerOptions {
 // What a checkpoint holds besides the advisor's part. The same on every rank.
 struct WorkerState {
   std::int64_t cursor = 0, optimizer_steps = 0, iterations = 0, windows = 0;
-  std::vector<double> batches, start_batches, highest, micro_batches;  // per rank
+  // Per slot; 0 where no rank was.
+  std::vector<double> batches, start_batches, highest, micro_batches;
   std::array<double, 4> noise_scale{};
   WindowStatistics::Numbers statistics{};  // of the window under way
   std::array<double, 5> timing{};          // of rank 0 in it: iterations, then sums of ms
@@ -81,11 +86,20 @@ struct WorkerState {
   std::vector<std::vector<float>> optimizer, buffers;
 };
 
+// Numbers of the worker's owner that belong to the state of the job, at most kCarried of them: a rank
+// that is behind takes those of the one ahead.
+inline constexpr std::size_t kCarried = 8;
+struct Carried {
+  std::function<std::vector<double>()> save;
+  std::function<void(const std::vector<double>&)> restore;
+};
+
 class Worker {
  public:
   // `group` and `advisor` are borrowed: they belong to the job, which owns its worker too. Without
-  // an advisor the worker keeps its batch. All ranks start from rank 0's weights. Throws InputError
-  // for options out of range; an Error says that the ranks are lost.
+  // an advisor the worker keeps its batch. All ranks start from rank 0's weights; one that joins a
+  // running job waits to be taken in, and has its state then. Throws InputError for options out of
+  // range; an Error says that the ranks are lost.
   static Result<std::unique_ptr<Worker>> Start(WorkerGroup& group, const Trainable& trainable,
                                                const WorkerOptions& options,
                                                Advisor* advisor = nullptr);
@@ -94,7 +108,7 @@ class Worker {
   Status Iterate(bool stop = false);
 
   // True after the iteration that ended a window; report() is then new.
-  bool window_ended() const { return window_ended_; }
+  bool window_ended() const { return phase_ >= kSubmitted; }
   const Report& report() const { return report_; }
   bool stopping() const { return stopping_; }  // some rank asked to stop
 
@@ -107,11 +121,30 @@ class Worker {
   double noise_scale() const { return noise_scale_.value(); }
   const Parameters& parameters() const { return parameters_; }
 
+  bool joined() const { return joined_; }  // came to a job that was running
+  void Carry(const Carried& carried);
+
+  // What all ranks do together after an iteration, in the order of these phases.
+  enum Phase : int {
+    kStepped,
+    kSubmitted,
+    kTimed,
+    kEvaluated,
+    kSaved,
+    kEnded,
+    kLastSaved,
+    kPhases
+  };
+  // Runs the collectives of `work`; again, with those who are left, when a rank is lost in them; not
+  // at all when the state this rank took from another one is past them.
+  Status Together(Phase phase, const std::function<Status()>& work);
+
   // Averages the buffers over ranks, weighted by their batches.
   Status AverageBuffers();
   // All ranks call it; all get the same state.
   Result<WorkerState> Save();
-  // Throws InputError when the state is of another model, optimizer or number of ranks.
+  // With another number of ranks, these share the saved global batch. Throws InputError when the
+  // state is of another model or optimizer.
   void Restore(const WorkerState& state);
 
  private:
@@ -124,6 +157,9 @@ class Worker {
   Worker(WorkerGroup& group, const Trainable& trainable, const WorkerOptions& options,
          Advisor* advisor);
   Status Meet();
+  void MakeExchange();
+  // One try at an iteration.
+  Status TryIteration();
   // Own gradients, repeated with a smaller micro batch after running out of memory, and the sums
   // over ranks.
   ExchangeTimes ExchangeGradients();
@@ -136,13 +172,26 @@ class Worker {
   void AddTiming(Clock::time_point start, const ExchangeTimes& times);
   Status EndWindow();
 
+  // worker_state.cc: what this rank knows by itself, and back.
+  WorkerState Snapshot() const;
+  void RestoreShared(const WorkerState& state);
+  // worker_recovery.cc
+  bool CanRecover() const { return group_.elastic() && group_.lost(); }
+  Status Recover(bool take_joiners = false);
+  Status CatchUp();
+  Status TakeStateOf(int source, bool behind);
+  void ShareOut(const std::vector<double>& by_slot, const std::vector<double>& members);
+  void KeepBuffers();
+  void PutBackBuffers();
+  std::int64_t position() const { return iterations_ * kPhases + phase_; }
+
   WorkerGroup& group_;
   Trainable trainable_;
   WorkerOptions options_;
   Advisor* advisor_;
   Parameters parameters_;
   Optimizer optimizer_;
-  GradientExchange exchange_;
+  std::unique_ptr<GradientExchange> exchange_;  // another one for every group
   Sampler sampler_;
   NoiseScale noise_scale_;
   BatchBounds bounds_;
@@ -151,10 +200,21 @@ class Worker {
   bool armed_ = false;     // backward sends the gradients of this iteration
   double latency_ms_ = 0;  // of a tail when nobody waits
   std::vector<int> batches_, start_batches_;
-  bool stop_ = false, stopping_ = false, window_ended_ = false;
+  std::vector<int> sharing_;  // slots of the ranks that `batches_` are of
+  int start_batch_;           // own
+  bool stop_ = false, stopping_ = false;
+  bool join_asked_ = false;     // some rank knows of one that wants to join
+  bool advice_is_old_ = false;  // it was for another group
+  bool joined_ = false;
+  bool stale_ = false;  // others went on without this rank: whatever it has is of no use
+  int phase_ = kStepped;
   std::int64_t iterations_ = 0, windows_ = 0;
-  Clock::time_point started_;  // this iteration
-  PassSums sums_;              // of this iteration, own
+  std::int64_t returned_ = 0;                     // the iteration after which Iterate returned
+  std::vector<std::vector<float>> kept_buffers_;  // as they were before this iteration
+  Carried carried_;
+  std::vector<double> carried_numbers_;  // taken before their owner was there
+  Clock::time_point started_;            // this iteration
+  PassSums sums_;                        // of this iteration, own
   Timing timing_;
   WindowStatistics statistics_;
   Report report_;

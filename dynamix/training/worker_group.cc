@@ -5,26 +5,20 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <numeric>
 #include <thread>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
 
+#include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/host/socket_guard.h"
+#include "dynamix/training/worker_group_connection.h"
 
 namespace dynamix {
 namespace {
-
-std::chrono::milliseconds Milliseconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
-}
-
-bool IsLoopback(const std::string& address) {
-  return address == "localhost" || address.starts_with("127.") || address == "::1";
-}
 
 // The store's port is for the job's interface only. Where that cannot be told, or the system refuses,
 // the port stays as c10d opened it (docs/security.md): a name that means loopback here may mean a
@@ -65,21 +59,6 @@ std::string ListRanks(const std::vector<int>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + list;
 }
 
-c10::intrusive_ptr<c10d::ProcessGroupGloo> Join(const c10::intrusive_ptr<c10d::Store>& store,
-                                                int rank, int size, bool loopback,
-                                                const WorkerGroupOptions& options) {
-  auto gloo = c10d::ProcessGroupGloo::Options::create(Milliseconds(options.timeout_s));
-  gloo->threads = options.threads;
-  if (!options.interface.empty()) {
-    gloo->devices.push_back(c10d::ProcessGroupGloo::createDeviceForInterface(options.interface));
-  } else if (loopback) {
-    gloo->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
-  } else {
-    gloo->devices.push_back(c10d::ProcessGroupGloo::createDefaultDevice());
-  }
-  return c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, gloo);
-}
-
 // Models are trained on the CPU, where NCCL has nothing to exchange; libtorch may not have it at
 // all.
 void RefuseNccl(const RankPlace& place) {
@@ -92,6 +71,7 @@ void RefuseNccl(const RankPlace& place) {
 void Validate(const WorkerGroupOptions& options) {
   RequireInRange("timeout_s", options.timeout_s, 1e-3, 86400.0);
   RequireInRange("threads", options.threads, 1, 64);
+  RequireInRange("least_ranks", options.least_ranks, 1, 4096);
 }
 
 template <typename Number>
@@ -105,30 +85,34 @@ std::string FirstLine(const std::string& text) { return text.substr(0, text.find
 
 }  // namespace
 
-struct WorkerGroup::Connection {
-  c10::intrusive_ptr<c10d::Store> store;
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> group;
-  double timeout_s = 0;
-};
-
 WorkerGroup::WorkerGroup() = default;
 WorkerGroup::WorkerGroup(int rank, int size, std::unique_ptr<Connection> connection)
-    : rank_(rank), size_(size), connection_(std::move(connection)) {}
+    : rank_(rank), size_(size), slot_(rank), slots_(size), connection_(std::move(connection)) {
+  members_.resize(size);
+  std::iota(members_.begin(), members_.end(), 0);
+}
 WorkerGroup::~WorkerGroup() = default;
 
 Result<std::unique_ptr<WorkerGroup>> WorkerGroup::Connect(const RankPlace& place,
                                                           const WorkerGroupOptions& options) {
   Validate(options);
   RefuseNccl(place);
-  if (place.size == 1) return std::make_unique<WorkerGroup>();
+  if (place.size == 1 && !options.elastic) return std::make_unique<WorkerGroup>();
   try {
-    auto connection = std::make_unique<Connection>();
-    connection->timeout_s = options.timeout_s;
-    connection->store = OpenStore(place, options);
-    connection->group =
-        Join(connection->store, place.rank, place.size, IsLoopback(place.address), options);
-    return std::unique_ptr<WorkerGroup>(
+    auto connection = std::make_unique<Connection>(options, IsLoopback(place.address));
+    const bool later = options.elastic && place.restarts > 0;
+    if (place.size > 1 && !later) {
+      connection->store = OpenStore(place, options);
+      connection->group = connection->Join(connection->store, place.rank, place.size);
+    }
+    std::unique_ptr<WorkerGroup> group(
         new WorkerGroup(place.rank, place.size, std::move(connection)));
+    if (later) group->BeginJoining(place);
+    if (options.elastic && !later)
+      if (Status begun = group->Begin(place); !begun) return Error{begun.error()};
+    return group;
+  } catch (const InputError&) {
+    throw;
   } catch (const std::exception& error) {
     const std::string meeting_point =
         place.store.empty() ? place.address + ":" + std::to_string(place.port) : place.store;
@@ -141,17 +125,17 @@ std::vector<std::unique_ptr<WorkerGroup>> WorkerGroup::ConnectThreads(
     int size, const WorkerGroupOptions& options) {
   Validate(options);
   std::vector<std::unique_ptr<WorkerGroup>> groups(size);
-  if (size == 1) groups[0] = std::make_unique<WorkerGroup>();
-  if (size == 1) return groups;
+  if (size == 1 && !options.elastic) groups[0] = std::make_unique<WorkerGroup>();
+  if (size == 1 && !options.elastic) return groups;
   const c10::intrusive_ptr<c10d::Store> store = c10::make_intrusive<c10d::HashStore>();
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
-      auto connection = std::make_unique<Connection>();
-      connection->timeout_s = options.timeout_s;
+      auto connection = std::make_unique<Connection>(options, /*loopback=*/true);
       connection->store = store;
-      connection->group = Join(store, rank, size, /*loopback=*/true, options);
+      if (size > 1) connection->group = connection->Join(store, rank, size);
       groups[rank].reset(new WorkerGroup(rank, size, std::move(connection)));
+      if (options.elastic) DYNAMIX_CHECK(groups[rank]->Begin({}).ok(), "ranks of one process meet");
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -162,7 +146,9 @@ c10d::ProcessGroup* WorkerGroup::process_group() const {
   return connection_ ? connection_->group.get() : nullptr;
 }
 
-Error WorkerGroup::PeerLost(const std::string& what) const {
+Error WorkerGroup::PeerLost(const std::string& what) {
+  lost_ = true;
+  if (elastic()) return {"rank " + std::to_string(rank_) + " lost others: " + FirstLine(what)};
   const std::vector<int> silent = FindSilent();
   const std::string who = silent.empty()
                               ? "the others (all of them noticed: this rank or the network stopped)"
@@ -177,7 +163,7 @@ std::vector<int> WorkerGroup::FindSilent() const {
   if (!connection_) return {};
   constexpr auto kPause = std::chrono::milliseconds(20);
   c10d::Store& store = *connection_->store;
-  const double patience_s = std::min(5.0, connection_->timeout_s / 2);
+  const double patience_s = std::min(5.0, connection_->options.timeout_s / 2);
   const auto end = std::chrono::steady_clock::now() + Milliseconds(patience_s);
   std::vector<int> silent = {0};  // as long as rank 0's store has not answered
   try {
@@ -201,7 +187,7 @@ std::vector<int> WorkerGroup::FindSilent() const {
 }
 
 Status WorkerGroup::AllReduce(std::span<double> values) {
-  if (!connection_) return Nothing{};
+  if (process_group() == nullptr) return Nothing{};
   try {
     std::vector<at::Tensor> tensors = {View(values)};
     connection_->group->allreduce(tensors)->wait();
@@ -212,7 +198,7 @@ Status WorkerGroup::AllReduce(std::span<double> values) {
 }
 
 Status WorkerGroup::AllGather(std::span<const double> own, std::span<double> all) {
-  if (!connection_) {
+  if (process_group() == nullptr) {
     std::copy(own.begin(), own.end(), all.begin());
     return Nothing{};
   }
@@ -231,27 +217,29 @@ Status WorkerGroup::AllGather(std::span<const double> own, std::span<double> all
 
 namespace {
 
-void BroadcastTensor(c10d::ProcessGroupGloo& group, const at::Tensor& tensor) {
+void BroadcastTensor(c10d::ProcessGroup& group, const at::Tensor& tensor, int from) {
   std::vector<at::Tensor> tensors = {tensor};
-  group.broadcast(tensors)->wait();
+  c10d::BroadcastOptions options;
+  options.rootRank = from;
+  group.broadcast(tensors, options)->wait();
 }
 
 }  // namespace
 
-Status WorkerGroup::Broadcast(std::span<double> values) {
-  if (!connection_) return Nothing{};
+Status WorkerGroup::Broadcast(std::span<double> values, int from) {
+  if (process_group() == nullptr) return Nothing{};
   try {
-    BroadcastTensor(*connection_->group, View(values));
+    BroadcastTensor(*connection_->group, View(values), from);
     return Nothing{};
   } catch (const std::exception& error) {
     return PeerLost(error.what());
   }
 }
 
-Status WorkerGroup::Broadcast(std::span<float> values) {
-  if (!connection_) return Nothing{};
+Status WorkerGroup::Broadcast(std::span<float> values, int from) {
+  if (process_group() == nullptr) return Nothing{};
   try {
-    BroadcastTensor(*connection_->group, View(values));
+    BroadcastTensor(*connection_->group, View(values), from);
     return Nothing{};
   } catch (const std::exception& error) {
     return PeerLost(error.what());

@@ -4,10 +4,14 @@
 //
 // Every collective has a timeout and ends with an Error when a peer is gone, stopped or too slow;
 // the Error names the ranks that did not notice, which are the ones to look at. After an Error the
-// group is of no more use and the job ends (resume it from its checkpoint). All ranks make the same
-// calls in the same order. One thread per object. libtorch's types are only declared here.
+// group is of no more use and the job ends (resume it from its checkpoint). Not so in an elastic
+// group: there the survivors call Reform and go on as a smaller group, with other ranks (team.h).
+// A rank's slot never changes: it says which worker of the job it is.
+// All ranks make the same calls in the same order. One thread per object. libtorch's types are only
+// declared here.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,6 +31,11 @@ struct WorkerGroupOptions {
   int threads = 4;        // collectives under way at once, [1, 64]
   // Network interface of the exchange; empty: loopback when rank 0 is on it, else the host's own.
   std::string interface;
+  // Lost ranks make the group smaller, and ranks that come later make it larger.
+  bool elastic = false;
+  int least_ranks = 1;  // of an elastic group, [1, its size at the start]
+  // A file in which ranks that come later find the others; empty: beside the place's store.
+  std::string members;
 };
 
 class WorkerGroup {
@@ -37,7 +46,8 @@ class WorkerGroup {
   WorkerGroup(const WorkerGroup&) = delete;
   WorkerGroup& operator=(const WorkerGroup&) = delete;
 
-  // Returns when all ranks are there. Throws InputError for options out of range.
+  // Returns when all ranks are there. Throws InputError for options out of range. A rank that comes
+  // later (RankPlace::restarts) is no member before its first Reform.
   static Result<std::unique_ptr<WorkerGroup>> Connect(const RankPlace& place,
                                                       const WorkerGroupOptions& options);
   // `size` ranks in this process, one per thread of the caller, over loopback.
@@ -46,29 +56,51 @@ class WorkerGroup {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
+  // Which worker of the job this is: its rank when the job started. `slots` is how many there are.
+  int slot() const { return slot_; }
+  int slots() const { return slots_; }
+  const std::vector<int>& members() const { return members_; }  // slot of each rank
 
   // Sums over ranks, in place.
   Status AllReduce(std::span<double> values);
   // `all` has room for size() times own.size() numbers and gets the ranks' in order.
   Status AllGather(std::span<const double> own, std::span<double> all);
-  // Rank 0's values, to all.
-  Status Broadcast(std::span<double> values);
-  Status Broadcast(std::span<float> values);
+  // One rank's values, to all.
+  Status Broadcast(std::span<double> values, int from = 0);
+  Status Broadcast(std::span<float> values, int from = 0);
+
+  bool elastic() const;
+  bool lost() const { return lost_; }         // a collective failed in this group
+  bool joining() const;                       // this rank has not been taken in yet
+  bool taken_in() const;                      // this group took this rank in, or back in
+  bool JoinWaiting() const;                   // another one wants to be taken in
+  std::uint64_t job() const { return job_; }  // one number per elastic job, the same on all ranks
+  // Meets the survivors and becomes the next group, also of one rank alone. `take_joiners`: with
+  // those who wait. An Error: no majority of the ranks, or fewer than the least.
+  Status Reform(bool take_joiners = false);
 
   // Null for one rank alone.
   c10d::ProcessGroup* process_group() const;
 
   // What to tell the user when a collective threw `what`. Takes up to half a timeout, 5 s at most, to
-  // learn which ranks are silent.
-  Error PeerLost(const std::string& what) const;
+  // learn which ranks are silent; no time in an elastic group, which is then lost.
+  Error PeerLost(const std::string& what);
 
  private:
   struct Connection;
   std::vector<int> FindSilent() const;
   WorkerGroup(int rank, int size, std::unique_ptr<Connection> connection);
+  void OpenDoor(const std::string& host, std::uint64_t job);
+  Status Begin(const RankPlace& place);
+  void BeginJoining(const RankPlace& place);
+  bool Form();
+  void TellWhereMembersAre() const;
 
-  int rank_ = 0, size_ = 1;
-  std::unique_ptr<Connection> connection_;
+  int rank_ = 0, size_ = 1, slot_ = 0, slots_ = 1;
+  std::vector<int> members_ = {0};
+  bool lost_ = false;
+  std::uint64_t job_ = 0;
+  std::unique_ptr<Connection> connection_;  // null: one rank alone, for good
 };
 
 }  // namespace dynamix

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <type_traits>
 
 #include "dynamix/core/input_error.h"
@@ -58,17 +59,25 @@ Result<WorkerState> Worker::Save() {
   const double own[] = {static_cast<double>(bounds_.max), static_cast<double>(micro_batch_)};
   std::vector<double> all(2 * group_.size());
   if (Status status = group_.AllGather(own, all); !status) return Error{status.error()};
+  WorkerState state = Snapshot();
+  for (auto* numbers : {&state.batches, &state.start_batches, &state.highest, &state.micro_batches})
+    numbers->assign(group_.slots(), 0.0);
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    const int slot = group_.members()[rank];
+    state.batches[slot] = batches_[rank];
+    state.start_batches[slot] = start_batches_[rank];
+    state.highest[slot] = all[2 * rank];
+    state.micro_batches[slot] = all[2 * rank + 1];
+  }
+  return state;
+}
+
+WorkerState Worker::Snapshot() const {
   WorkerState state;
   state.cursor = sampler_.cursor();
   state.optimizer_steps = optimizer_.steps();
   state.iterations = iterations_;
   state.windows = windows_;
-  state.batches.assign(batches_.begin(), batches_.end());
-  state.start_batches.assign(start_batches_.begin(), start_batches_.end());
-  for (int rank = 0; rank < group_.size(); ++rank) {
-    state.highest.push_back(all[2 * rank]);
-    state.micro_batches.push_back(all[2 * rank + 1]);
-  }
   state.noise_scale = std::bit_cast<std::array<double, 4>>(noise_scale_);
   state.statistics = statistics_.Save();
   state.timing = {static_cast<double>(timing_.iterations), timing_.iteration_ms, timing_.compute_ms,
@@ -80,10 +89,37 @@ Result<WorkerState> Worker::Save() {
 }
 
 void Worker::Restore(const WorkerState& state) {
+  RestoreShared(state);
   const auto ranks = static_cast<std::size_t>(group_.size());
-  if (state.batches.size() != ranks)
-    throw InputError("the checkpoint is of " + std::to_string(state.batches.size()) +
-                     " ranks, this job has " + std::to_string(ranks));
+  const auto saved = [&](std::size_t rank) {
+    return rank < state.batches.size() && state.batches[rank] > 0;
+  };
+  std::vector<double> weights;
+  std::vector<BatchBounds> bounds(ranks, options_.bounds);
+  bool same = state.batches.size() == ranks;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    weights.push_back(saved(rank) ? state.batches[rank] : 0.0);
+    if (saved(rank)) bounds[rank].max = static_cast<int>(state.highest[rank]);
+    if (saved(rank)) start_batches_[rank] = static_cast<int>(state.start_batches[rank]);
+    same = same && saved(rank);
+  }
+  const std::size_t own = group_.rank();
+  start_batch_ = start_batches_[own];
+  bounds_.max = bounds[own].max;
+  if (saved(own)) micro_batch_ = static_cast<int>(state.micro_batches[own]);
+  batches_.assign(weights.begin(), weights.end());
+  if (same) return;
+  // Other ranks share the same global batch, in a window of their own.
+  const double global_batch = std::accumulate(state.batches.begin(), state.batches.end(), 0.0);
+  const std::vector<double> shares = Distribute(global_batch, weights, bounds);
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    batches_[rank] = ClampBatch(shares[rank], 0, bounds[rank]);
+  timing_ = {};
+  statistics_ = {};
+  advice_is_old_ = true;
+}
+
+void Worker::RestoreShared(const WorkerState& state) {
   if (state.optimizer.size() != optimizer_.state().size() ||
       state.buffers.size() != trainable_.buffers.size())
     throw InputError("the checkpoint is of another optimizer or model");
@@ -95,15 +131,23 @@ void Worker::Restore(const WorkerState& state) {
   optimizer_.set_steps(state.optimizer_steps);
   sampler_ = Sampler(trainable_.samples, options_.seed, state.cursor);
   noise_scale_ = std::bit_cast<NoiseScale>(state.noise_scale);
-  batches_.assign(state.batches.begin(), state.batches.end());
-  start_batches_.assign(state.start_batches.begin(), state.start_batches.end());
-  bounds_.max = static_cast<int>(state.highest[group_.rank()]);
-  micro_batch_ = static_cast<int>(state.micro_batches[group_.rank()]);
   statistics_.Restore(state.statistics);
   timing_ = {static_cast<int>(state.timing[0]), state.timing[1], state.timing[2], state.timing[3],
              state.timing[4]};
   iterations_ = state.iterations;
   windows_ = state.windows;
+}
+
+void Worker::KeepBuffers() {
+  kept_buffers_.clear();
+  if (!group_.elastic()) return;
+  for (const at::Tensor& buffer : trainable_.buffers) kept_buffers_.push_back(CopyOf(buffer));
+}
+
+// A forward pass moves batch norm's statistics; that of a dropped iteration must not.
+void Worker::PutBackBuffers() {
+  for (std::size_t i = 0; i < kept_buffers_.size(); ++i)
+    CopyInto("statistics", kept_buffers_[i], trainable_.buffers[i]);
 }
 
 }  // namespace dynamix

@@ -1,0 +1,220 @@
+// The elastic part of a WorkerGroup: how survivors become the next group, and how a rank that comes
+// later finds them.
+#include <torch/torch.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+#include <stdexcept>
+#include <utility>
+
+#include "dynamix/core/check.h"
+#include "dynamix/core/input_error.h"
+#include "dynamix/host/atomic_file.h"
+#include "dynamix/host/checksum.h"
+#include "dynamix/training/worker_group_connection.h"
+
+namespace dynamix {
+namespace {
+
+// Of a new group's connections. Gloo waits five times as long for a peer to connect, so a rank that
+// is lost just then costs the others 5 s.
+constexpr double kFormingTimeoutS = 1;
+constexpr double kFetchTimeoutS = 10;
+constexpr std::size_t kDoorLength = 32;  // "255.255.255.255:65535" and zeros
+
+// Gloo's meeting point: every rank keeps its own address, and its door gives it to the others. The
+// loss of a rank is noticed at once, and no rank keeps the store.
+class DoorStore : public c10d::Store {
+ public:
+  explicit DoorStore(Rendezvous& rendezvous) : rendezvous_(rendezvous) {}
+
+  void set(const std::string& key, const std::vector<std::uint8_t>& value) override {
+    std::string text;
+    for (const std::uint8_t byte : value) {
+      text += static_cast<char>('a' + byte / 16);
+      text += static_cast<char>('a' + byte % 16);
+    }
+    rendezvous_.Publish(key, text);
+  }
+  std::vector<std::uint8_t> get(const std::string& key) override {
+    // Gloo's keys end with the rank that set them: "0/2", "0/rank_2".
+    const int rank = std::stoi(key.substr(key.find_last_not_of("0123456789") + 1));
+    const Result<std::string> text = rendezvous_.Fetch(rank, key, kFetchTimeoutS);
+    if (!text) throw std::runtime_error(text.error());
+    std::vector<std::uint8_t> value;
+    for (std::size_t i = 0; i + 1 < text.value().size(); i += 2)
+      value.push_back(
+          static_cast<std::uint8_t>((text.value()[i] - 'a') * 16 + text.value()[i + 1] - 'a'));
+    return value;
+  }
+  void wait(const std::vector<std::string>& keys) override {
+    for (const std::string& key : keys) get(key);
+  }
+  void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds&) override {
+    wait(keys);
+  }
+  // Gloo does not call these.
+  std::int64_t add(const std::string&, std::int64_t) override { return Unused(); }
+  bool deleteKey(const std::string&) override { return Unused() != 0; }
+  bool check(const std::vector<std::string>&) override { return Unused() != 0; }
+  std::int64_t getNumKeys() override { return Unused(); }
+
+ private:
+  static std::int64_t Unused() {
+    DYNAMIX_CHECK(false, "Gloo only sets, gets and waits");
+    return 0;
+  }
+  Rendezvous& rendezvous_;  // the group's, which outlives the forming of its connections
+};
+
+std::uint64_t DrawNumber() {
+  std::random_device device;
+  return (((std::uint64_t{device()} << 32) | device()) >> 11) | 1;  // exact as a double
+}
+
+// The job's number is for everybody to see; its key is not, and cannot be told from the number.
+std::uint64_t JobOf(std::uint64_t key) {
+  return std::stoull(Sha256({std::to_string(key)}).substr(0, 13), nullptr, 16) | 1;
+}
+
+}  // namespace
+
+c10::intrusive_ptr<BreakableGroup> WorkerGroup::Connection::Join(
+    const c10::intrusive_ptr<c10d::Store>& at, int rank, int size, double timeout_s) const {
+  auto gloo = c10d::ProcessGroupGloo::Options::create(
+      Milliseconds(timeout_s > 0 ? timeout_s : options.timeout_s));
+  gloo->threads = options.threads;
+  if (!options.interface.empty()) {
+    gloo->devices.push_back(c10d::ProcessGroupGloo::createDeviceForInterface(options.interface));
+  } else if (loopback) {
+    gloo->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
+  } else {
+    gloo->devices.push_back(c10d::ProcessGroupGloo::createDefaultDevice());
+  }
+  if (!options.elastic) return c10::make_intrusive<BreakableGroup>(at, rank, size, gloo);
+  const std::vector<OwnSocket> before = ConnectedSockets();
+  auto made = c10::make_intrusive<BreakableGroup>(at, rank, size, gloo);
+  made->SetSockets(NewSockets(before, ConnectedSockets()));
+  return made;
+}
+
+bool WorkerGroup::elastic() const { return connection_ && connection_->rendezvous; }
+bool WorkerGroup::joining() const { return elastic() && !connection_->doors.empty(); }
+bool WorkerGroup::taken_in() const { return elastic() && connection_->rendezvous->joined(); }
+bool WorkerGroup::JoinWaiting() const {
+  return elastic() && connection_->rendezvous->JoinWaiting();
+}
+
+void WorkerGroup::OpenDoor(const std::string& host, std::uint64_t key) {
+  job_ = JobOf(key);
+  const WorkerGroupOptions& options = connection_->options;
+  Connection* connection = connection_.get();  // owns the rendezvous
+  connection_->rendezvous =
+      std::make_unique<Rendezvous>(RendezvousOptions{.slot = slot_,
+                                                     .host = host,
+                                                     .key = std::to_string(key),
+                                                     .timeout_s = options.timeout_s,
+                                                     .least_members = options.least_ranks},
+                                   [connection] { connection->Break(); });
+}
+
+namespace {
+
+std::string MembersFile(const WorkerGroupOptions& options, const RankPlace& place) {
+  if (!options.members.empty()) return options.members;
+  return place.store.empty() ? "" : place.store + ".members";
+}
+
+}  // namespace
+
+Status WorkerGroup::Begin(const RankPlace& place) {
+  RequireInRange("least_ranks", connection_->options.least_ranks, 1, size_);
+  connection_->members_file = MembersFile(connection_->options, place);
+  double key = static_cast<double>(DrawNumber());
+  if (Status sent = Broadcast(std::span<double>(&key, 1)); !sent) return sent;
+  OpenDoor(connection_->loopback ? "127.0.0.1" : OwnAddressTowards(place.address),
+           static_cast<std::uint64_t>(key));
+  const Member& self = connection_->rendezvous->self();
+  std::vector<double> own(self.door.begin(), self.door.end());
+  own.resize(kDoorLength);
+  own.push_back(static_cast<double>(self.incarnation));
+  std::vector<double> all(own.size() * size_);
+  if (Status gathered = AllGather(own, all); !gathered) return gathered;
+  std::vector<Member> team;
+  for (int rank = 0; rank < size_; ++rank) {
+    const double* one = all.data() + rank * own.size();
+    Member member{rank, static_cast<std::uint64_t>(one[kDoorLength]), ""};
+    for (std::size_t i = 0; i < kDoorLength && one[i] != 0; ++i)
+      member.door += static_cast<char>(one[i]);
+    team.push_back(member);
+  }
+  connection_->rendezvous->Begin(team);
+  TellWhereMembersAre();
+  return Nothing{};
+}
+
+void WorkerGroup::BeginJoining(const RankPlace& place) {
+  const std::string path = connection_->members_file = MembersFile(connection_->options, place);
+  const Result<std::string> text = ReadBytes(path);
+  if (!text) throw std::runtime_error(text.error());
+  const auto members = nlohmann::json::parse(text.value());
+  slots_ = members.at("slots");
+  connection_->doors = members.at("doors").get<std::vector<std::string>>();
+  OpenDoor(connection_->loopback ? "127.0.0.1" : OwnAddressTowards(place.address),
+           std::stoull(members.at("key").get<std::string>()));
+}
+
+// Rank 0 writes it for those who come later. It holds the job's key: its folder is for its owner
+// only. A disk that refuses it costs joins, not training.
+void WorkerGroup::TellWhereMembersAre() const {
+  if (rank_ != 0 || connection_->members_file.empty()) return;
+  std::vector<std::string> doors;
+  for (const Member& member : connection_->rendezvous->team().members) doors.push_back(member.door);
+  const nlohmann::json members = {
+      {"key", connection_->rendezvous->key()}, {"slots", slots_}, {"doors", doors}};
+  (void)WriteBytes(connection_->members_file, members.dump());
+}
+
+Status WorkerGroup::Reform(bool take_joiners) {
+  DYNAMIX_CHECK(elastic(), "only an elastic group forms anew");
+  Rendezvous& rendezvous = *connection_->rendezvous;
+  while (true) {
+    connection_->Break();
+    c10::intrusive_ptr<BreakableGroup> old;
+    {
+      const std::lock_guard lock(connection_->mutex);
+      old.swap(connection_->group);
+    }
+    old.reset();  // waits for its collectives, which all have failed
+    const Result<Team> team =
+        joining() ? rendezvous.Join(connection_->doors) : rendezvous.Meet(take_joiners);
+    if (!team) return Error{team.error()};
+    connection_->doors.clear();
+    rank_ = team.value().RankOf(rendezvous.self());
+    size_ = static_cast<int>(team.value().members.size());
+    members_.clear();
+    for (const Member& member : team.value().members) members_.push_back(member.slot);
+    if (Form()) break;
+    take_joiners = false;
+  }
+  lost_ = false;
+  TellWhereMembersAre();
+  return Nothing{};
+}
+
+// False when a member was lost meanwhile.
+bool WorkerGroup::Form() {
+  if (size_ == 1) return true;
+  try {
+    auto group = connection_->Join(c10::make_intrusive<DoorStore>(*connection_->rendezvous), rank_,
+                                   size_, kFormingTimeoutS);
+    group->SetTimeout(Milliseconds(connection_->options.timeout_s));
+    const std::lock_guard lock(connection_->mutex);
+    connection_->group = group;
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+}  // namespace dynamix
