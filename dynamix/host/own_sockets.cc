@@ -23,7 +23,7 @@ bool IsConnected(int file) {
   return getpeername(file, reinterpret_cast<sockaddr*>(&peer), &size) == 0;
 }
 
-ino_t NumberOf(int file) {
+std::uint64_t NumberOf(int file) {
   struct stat about {};
   return fstat(file, &about) == 0 && S_ISSOCK(about.st_mode) ? about.st_ino : 0;
 }

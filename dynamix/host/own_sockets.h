@@ -3,15 +3,14 @@
 // closed meanwhile, its number taken by another file, is left alone.
 #pragma once
 
-#include <sys/types.h>
-
+#include <cstdint>
 #include <vector>
 
 namespace dynamix {
 
 struct OwnSocket {
   int file = -1;
-  ino_t number = 0;  // of the socket in the kernel, which is never used again
+  std::uint64_t number = 0;  // of the socket in the kernel, which is never used again
 
   bool operator==(const OwnSocket&) const = default;
 };

@@ -4,7 +4,7 @@
 //
 // Questions without the job's key get no answer. The thread lives as long as the object. `answer`
 // is called on it, one question at a time, and must not wait. Asking is thread-safe. Throws
-// std::system_error when the machine gives no port.
+// std::system_error when the machine gives no port. A private header of this room.
 #pragma once
 
 #include <atomic>

@@ -77,18 +77,21 @@ class Job:
 
     def ledger(self, logs, ended):
         """Every iteration once, each from where the one before it ended. Returns the batches of each."""
-        done = {}
+        done, ends = {}, {}
         # What ranks say that lived to the end counts more: one that was lost may have been alone with its last step.
         trusted = [name for name in ended if int(name[3]) not in self.strangers]
         for name in [*(set(logs) - set(trusted)), *trusted]:
             for line in logs[name]:
                 words = line.split()
+                if words[0] != "weights":
+                    ends[int(words[0])] = int(words[1])
                 if words[-1] == "own":
                     done[int(words[0])] = (int(words[1]), [int(batch) for batch in words[2:-1]])
         cursor = 0
         last = max(int(line.split()[0]) for lines in ended.values() for line in lines[:-1])
         for iteration in range(1, last + 1):
-            end, batches = done[iteration]
+            # A rank that is lost between the step and the end of its window leaves others who speak of the next team.
+            end, batches = done.setdefault(iteration, (ends[iteration], done.get(iteration - 1, (0, []))[1]))
             assert end == cursor + sum(batches), (iteration, cursor, end, batches)
             cursor = end
         teams = [done[iteration][1] for iteration in range(1, last + 1)]

@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "dynamix/training/door.h"
+
 namespace dynamix {
 
 // Of nlohmann's making: found by these names.

@@ -4,7 +4,7 @@
 //
 // A member that finds itself left out (it was stopped, or cut off, and the others went on) asks to
 // join like a new one. One thread calls Meet, Join and Fetch; the door's thread answers meanwhile.
-// Errors: no quorum within twice the timeout, or nobody to join.
+// Errors: no quorum within twice the timeout, or nobody to join. A private header of this room.
 #pragma once
 
 #include <chrono>
@@ -20,10 +20,12 @@
 #include <vector>
 
 #include "dynamix/core/result.h"
-#include "dynamix/training/door.h"
 #include "dynamix/training/team.h"
 
 namespace dynamix {
+
+class Door;
+enum class Heard;
 
 struct RendezvousOptions {
   int slot = 0;

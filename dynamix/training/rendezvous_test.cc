@@ -6,6 +6,9 @@
 #include <sys/socket.h>
 
 #include <future>
+#include <thread>
+
+#include "dynamix/host/file_descriptor.h"
 
 namespace dynamix {
 namespace {

@@ -15,6 +15,7 @@
 #include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/host/socket_guard.h"
+#include "dynamix/training/rendezvous.h"
 #include "dynamix/training/worker_group_connection.h"
 
 namespace dynamix {

@@ -1,4 +1,4 @@
-// What a WorkerGroup holds of c10d and Gloo. Included by its sources only.
+// What a WorkerGroup holds of c10d and Gloo. A private header of this room.
 #pragma once
 
 #include <gloo/context.h>
@@ -12,10 +12,11 @@
 #include <vector>
 
 #include "dynamix/host/own_sockets.h"
-#include "dynamix/training/rendezvous.h"
 #include "dynamix/training/worker_group.h"
 
 namespace dynamix {
+
+class Rendezvous;
 
 inline std::chrono::milliseconds Milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));

@@ -11,6 +11,8 @@
 #include "dynamix/core/input_error.h"
 #include "dynamix/host/atomic_file.h"
 #include "dynamix/host/checksum.h"
+#include "dynamix/training/door.h"
+#include "dynamix/training/rendezvous.h"
 #include "dynamix/training/worker_group_connection.h"
 
 namespace dynamix {
