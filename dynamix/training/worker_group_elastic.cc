@@ -1,8 +1,10 @@
 // The elastic part of a WorkerGroup: how survivors become the next group, and how a rank that comes
 // later finds them.
+#include <signal.h>
 #include <torch/torch.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <utility>
@@ -69,6 +71,24 @@ class DoorStore : public c10d::Store {
   Rendezvous& rendezvous_;  // the group's, which outlives the forming of its connections
 };
 
+// Gloo writes to connections without asking for an error instead of a signal: a peer that closed its
+// end would end this process too. Its threads, which are started while this lives, inherit the mask.
+class WithoutBrokenPipes {
+ public:
+  WithoutBrokenPipes() {
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before_);
+  }
+  ~WithoutBrokenPipes() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  WithoutBrokenPipes(const WithoutBrokenPipes&) = delete;
+  WithoutBrokenPipes& operator=(const WithoutBrokenPipes&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
 std::uint64_t DrawNumber() {
   std::random_device device;
   return (((std::uint64_t{device()} << 32) | device()) >> 11) | 1;  // exact as a double
@@ -83,6 +103,8 @@ std::uint64_t JobOf(std::uint64_t key) {
 
 c10::intrusive_ptr<BreakableGroup> WorkerGroup::Connection::Join(
     const c10::intrusive_ptr<c10d::Store>& at, int rank, int size, double timeout_s) const {
+  std::optional<WithoutBrokenPipes> without_broken_pipes;
+  if (options.elastic) without_broken_pipes.emplace();
   auto gloo = c10d::ProcessGroupGloo::Options::create(
       Milliseconds(timeout_s > 0 ? timeout_s : options.timeout_s));
   gloo->threads = options.threads;
