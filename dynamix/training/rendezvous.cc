@@ -175,6 +175,7 @@ Result<Team> Rendezvous::Meet(bool take_joiners) {
   }
   silent_.clear();
   ended_.clear();
+  too_few_ = 0;
   take_joiners_ = take_joiners;
   joined_ = false;
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
@@ -191,8 +192,12 @@ Result<Team> Rendezvous::Meet(bool take_joiners) {
     std::unique_lock lock(mutex_);
     decided_or_not_.wait_for(lock, kPause, [this] { return decided_.has_value(); });
   }
-  return Error{"member " + std::to_string(self_.slot) + " found no majority of the " +
-               std::to_string(team().members.size()) + " members that were"};
+  const std::string self = "member " + std::to_string(self_.slot);
+  if (too_few_ > 0)
+    return Error{self + " found a team of " + std::to_string(too_few_) + ": the job wants " +
+                 std::to_string(options_.least_members) + " at least"};
+  return Error{self + " found no majority of the " + std::to_string(team().members.size()) +
+               " members that were"};
 }
 
 json Rendezvous::Question(const std::string& ask) const {
@@ -303,9 +308,10 @@ std::vector<Member> Rendezvous::Propose(const Answers& promises) {
     accepted = answer.at("members").get<std::vector<Member>>();
   }
   if (highest > 0) return accepted;
+  const bool too_few = static_cast<int>(here.size()) < options_.least_members;
   for (const auto& [slot, joiner] : joiners) {
     json answer;
-    if (take_joiners_ && here.count(slot) == 0 &&
+    if ((take_joiners_ || too_few) && here.count(slot) == 0 &&
         Ask(joiner, Question("hello"), patience_s_, &answer) == Heard::kAnswer)
       here[slot] = joiner;
   }
@@ -316,7 +322,11 @@ std::vector<Member> Rendezvous::Propose(const Answers& promises) {
 
 void Rendezvous::Decide(const Team& team, const Answers& promises, std::int64_t ballot) {
   const Team next{team.epoch + 1, Propose(promises)};
-  if (static_cast<int>(next.members.size()) < options_.least_members) return;
+  too_few_ = 0;
+  if (static_cast<int>(next.members.size()) < options_.least_members) {
+    too_few_ = static_cast<int>(next.members.size());
+    return;
+  }
   json question = Question("accept");
   question["ballot"] = ballot;
   question["members"] = next.members;

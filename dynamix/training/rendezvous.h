@@ -104,6 +104,7 @@ class Rendezvous {
   // Of this meeting; its thread only.
   std::set<std::uint64_t> silent_, ended_;  // incarnations
   bool take_joiners_ = false, joined_ = false;
+  int too_few_ = 0;  // members that would have made a team, had they been enough
   std::int64_t highest_ballot_ = 0;
 
   Member self_;

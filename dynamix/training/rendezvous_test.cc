@@ -192,8 +192,19 @@ TEST_F(RendezvousTest, BelowTheLeastNobodyGoesOn) {
   Make(3, /*timeout_s=*/0.3, /*least=*/3);
   members_[2].reset();
   auto first = Meet(0), second = Meet(1);
-  EXPECT_FALSE(first.get().ok());
+  EXPECT_EQ(first.get().error(), "member 0 found a team of 2: the job wants 3 at least");
   EXPECT_FALSE(second.get().ok());
+}
+
+TEST_F(RendezvousTest, BelowTheLeastThoseWhoJoinAreTakenInAtOnce) {
+  Make(3, /*timeout_s=*/20, /*least=*/3);
+  members_[2].reset();
+  const std::unique_ptr<Rendezvous> again = MakeOne(2);
+  auto joining =
+      std::async(std::launch::async, [&] { return again->Join({members_[0]->self().door}); });
+  auto first = Meet(0), second = Meet(1);
+  for (auto* meeting : {&first, &second, &joining})
+    EXPECT_THAT(Slots(*meeting), ElementsAre(0, 1, 2));
 }
 
 TEST_F(RendezvousTest, MembersLeaveBytesForEachOther) {
