@@ -9,6 +9,7 @@
 
 #include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/host/failpoint.h"
 
 namespace dynamix {
 namespace {
@@ -139,7 +140,9 @@ Status Worker::TryIteration() {
   started_ = Clock::now();
   try {
     const ExchangeTimes times = ExchangeGradients();
+    DYNAMIX_FAILPOINT("exchanged");
     if (Status step = TakeStep(); !step) return step;
+    DYNAMIX_FAILPOINT("stepped");
     AddTiming(started_, times);
     TakeBatches();
   } catch (const std::exception& error) {

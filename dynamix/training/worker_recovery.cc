@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dynamix/host/failpoint.h"
 #include "dynamix/training/checkpoint.h"
 #include "dynamix/training/worker.h"
 
@@ -48,6 +49,7 @@ Status Worker::Recover(bool take_joiners) {
     join_asked_ = false;
     exchange_.reset();
     if (Status met = group_.Reform(take_joiners); !met) return met;
+    DYNAMIX_FAILPOINT("formed");
     stale_ = stale_ || group_.taken_in();
     MakeExchange();
     Status caught_up = CatchUp();
@@ -103,6 +105,7 @@ Status Worker::TakeStateOf(int source, bool behind) {
     checkpoint.worker = Snapshot();
     if (advisor_ != nullptr) checkpoint.advisor = advisor_->Save();
     bytes = EncodeCheckpoint(checkpoint);
+    DYNAMIX_FAILPOINT("state");
   }
   double length = static_cast<double>(bytes.size());
   if (Status sent = group_.Broadcast(std::span<double>(&length, 1), source); !sent) return sent;

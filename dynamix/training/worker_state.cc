@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "dynamix/core/input_error.h"
+#include "dynamix/host/failpoint.h"
 #include "dynamix/training/worker.h"
 
 namespace dynamix {
@@ -56,6 +57,7 @@ Status Worker::AverageBuffers() {
 
 Result<WorkerState> Worker::Save() {
   if (Status status = AverageBuffers(); !status) return Error{status.error()};
+  DYNAMIX_FAILPOINT("saving");
   const double own[] = {static_cast<double>(bounds_.max), static_cast<double>(micro_batch_)};
   std::vector<double> all(2 * group_.size());
   if (Status status = group_.AllGather(own, all); !status) return Error{status.error()};

@@ -3,7 +3,9 @@
 //
 //   elastic_rank run LOG STOP [PLACE ITERATION]         with a launcher's environment, until the file
 //                                                       STOP exists; ends itself by SIGKILL at the
-//                                                       place, if one is given
+//                                                       first such place from that iteration on, if
+//                                                       one is given: End::At and DYNAMIX_FAILPOINT
+//                                                       name them
 //   elastic_rank reference LOG                          the same iterations, done from the start by
 //                                                       the teams that LOG names
 //
@@ -18,6 +20,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <thread>
 
@@ -27,9 +30,10 @@
 namespace dynamix {
 namespace {
 
+constexpr int kStartBatches[] = {5, 17, 4, 6, 9, 3, 12, 8};  // of the first ranks, and so on
+
 SampleJob Job() {
   SampleJob job;
-  job.start_batches = {5, 17, 4, 6};
   job.options.window_iterations = 5;
   job.options.optimizer = {.kind = OptimizerKind::kAdam,
                            .learning_rate = 0.01,
@@ -43,38 +47,29 @@ unsigned long Checksum(const std::vector<float>& weights) {
   return crc32_z(0, reinterpret_cast<const Bytef*>(weights.data()), weights.size() * sizeof(float));
 }
 
-// Where a rank ends itself.
+// Where this rank ends itself.
 struct End {
   std::string place;
   std::int64_t iteration = -1;
-  void At(const char* here, std::int64_t now) const {
+  std::int64_t now = 0;  // the iteration under way
+  void At(const char* here) const {
     if (place == here && now >= iteration) raise(SIGKILL);
   }
-};
+} g_end;
 
 // Keeps the batches, through the collectives of a real advisor.
 class Advice : public InProcessAdvisor {
  public:
-  Advice(WorkerGroup& group, const End& end, const std::int64_t& iteration)
-      : InProcessAdvisor(group, {}, [](const Round& round) { return Batches(round); }),
-        end_(end),
-        iteration_(iteration) {}
+  explicit Advice(WorkerGroup& group)
+      : InProcessAdvisor(group, {}, [](const Round& round) { return Batches(round); }) {}
   Answer Poll() override {
-    end_.At("tail", iteration_);  // between the first buckets and the last
+    g_end.At("tail");  // between the first buckets and the last
     return {};
   }
   Status Submit(std::int64_t index, const RoundEntry& entry) override {
-    end_.At("round", iteration_);
+    g_end.At("round");
     return InProcessAdvisor::Submit(index, entry);
   }
-  std::string Save() const override {
-    end_.At("state", iteration_);  // gives its state to a rank that joins
-    return InProcessAdvisor::Save();
-  }
-
- private:
-  const End& end_;  // both the caller's
-  const std::int64_t& iteration_;
 };
 
 int Fail(const std::string& why) {
@@ -82,7 +77,23 @@ int Fail(const std::string& why) {
   return 1;
 }
 
-int RunRank(const std::string& log_path, const std::string& stop_path, const End& end) {
+// What a job does after a window.
+Status EndWindow(Worker& worker, WorkerGroup& group) {
+  const auto evaluate = [&] {
+    g_end.At("evaluating");
+    double sum[] = {1};
+    return group.AllReduce(sum);
+  };
+  const auto save = [&]() -> Status {
+    const Result<WorkerState> saved = worker.Save();
+    if (!saved) return Error{saved.error()};
+    return Nothing{};
+  };
+  Status done = worker.Together(Worker::kEvaluated, evaluate);
+  return done ? worker.Together(Worker::kSaved, save) : done;
+}
+
+int RunRank(const std::string& log_path, const std::string& stop_path) {
   const SampleJob job = Job();
   const char* timeout = std::getenv("ELASTIC_TIMEOUT_S");
   const double timeout_s = timeout != nullptr ? std::stod(timeout) : 20;
@@ -90,12 +101,12 @@ int RunRank(const std::string& log_path, const std::string& stop_path, const End
       WorkerGroup::Connect(ReadRankPlace(std::getenv), {.timeout_s = timeout_s, .elastic = true});
   if (!group) return Fail(group.error());
   Classifier classifier(job.model, BatchReader(job.data, {}, 1), 1);
-  std::int64_t now = 0, first = -1;
+  std::int64_t first = -1;
   std::size_t count = 0;
   Trainable trainable = TrainableOf(classifier);
   trainable.forward = [&, forward = trainable.forward](std::span<const Sample> samples,
                                                        PassSums& sums) {
-    end.At("forward", now);
+    g_end.At("forward");
     // A device's time: killing at random times hits every place.
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     first = samples.front().position;
@@ -103,15 +114,15 @@ int RunRank(const std::string& log_path, const std::string& stop_path, const End
     return forward(samples, sums);
   };
   WorkerOptions options = job.options;
-  options.start_batch = job.start_batches[group.value()->slot()];
+  options.start_batch = kStartBatches[group.value()->slot() % std::size(kStartBatches)];
   options.bounds.min = 1;
-  Advice advice(*group.value(), end, now);
+  Advice advice(*group.value());
   auto worker = Worker::Start(*group.value(), trainable, options, &advice);
   if (!worker) return Fail(worker.error());
   Worker& self = *worker.value();
   std::ofstream log(log_path, std::ios::app);
   while (!self.stopping()) {
-    now = self.iterations();
+    const std::int64_t now = g_end.now = self.iterations();
     const std::int64_t before = self.samples_seen();
     const Status done = self.Iterate(std::filesystem::exists(stop_path));
     if (!done) return Fail(done.error());
@@ -123,6 +134,8 @@ int RunRank(const std::string& log_path, const std::string& stop_path, const End
     log << self.iterations() << ' ' << self.samples_seen();
     for (const int batch : self.batches()) log << ' ' << batch;
     log << (own ? " own" : " taken") << std::endl;
+    if (!self.window_ended() || self.stopping()) continue;
+    if (Status ended = EndWindow(self, *group.value()); !ended) return Fail(ended.error());
   }
   // All have ended their last iteration when this is whole; whether it is does not matter.
   double nothing[] = {0};
@@ -169,6 +182,9 @@ int RunReference(const std::string& log_path) {
 }
 
 }  // namespace
+
+void Failpoint(const char* place) { g_end.At(place); }
+
 }  // namespace dynamix
 
 int main(int count, char** words) {
@@ -176,7 +192,6 @@ int main(int count, char** words) {
   const std::vector<std::string> given(words + 1, words + count);
   if (given.size() == 2 && given[0] == "reference") return dynamix::RunReference(given[1]);
   if (given.size() < 3 || given[0] != "run") return dynamix::Fail("usage: see the source");
-  dynamix::End end;
-  if (given.size() == 5) end = {given[3], std::stoll(given[4])};
-  return dynamix::RunRank(given[1], given[2], end);
+  if (given.size() == 5) dynamix::g_end = {given[3], std::stoll(given[4])};
+  return dynamix::RunRank(given[1], given[2]);
 }
