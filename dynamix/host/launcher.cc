@@ -14,6 +14,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -57,6 +58,8 @@ struct Stream {
 struct Rank {
   pid_t pid = -1;  // -1 once it has been waited for
   std::array<Stream, 2> streams;
+  int restarts = 0;
+  std::optional<Clock::time_point> start_at;  // it is lost, and to be started again
 };
 
 int FreePort() {
@@ -93,10 +96,13 @@ class Launcher {
 
   int Run() {
     CatchSignals();
-    const int port = options_.port > 0 ? options_.port : FreePort();
-    for (int rank = 0; rank < options_.ranks; ++rank) Start(rank, port);
-    while (Running() || Reading() || Waiting()) Step();
-    return code_;
+    port_ = options_.port > 0 ? options_.port : FreePort();
+    for (int rank = 0; rank < options_.ranks; ++rank) Start(rank);
+    while (Running() || Reading() || Waiting()) {
+      Step();
+      Restart();
+    }
+    return code_ != 0 || done_ ? code_ : lost_code_;
   }
 
  private:
@@ -110,14 +116,14 @@ class Launcher {
     if (signals_ < 0) Fail("signalfd");
   }
 
-  void Start(int rank, int port) {
+  void Start(int rank) {
     std::array<std::array<int, 2>, 2> pipes;
     for (auto& ends : pipes)
       if (pipe2(ends.data(), O_CLOEXEC) != 0) Fail("pipe");
     const pid_t parent = getpid();
     const pid_t pid = fork();
     if (pid < 0) Fail("fork");
-    if (pid == 0) Become(rank, port, parent, pipes);
+    if (pid == 0) Become(rank, parent, pipes);
     setpgid(pid, pid);  // as the rank does itself: a signal may come before it gets there
     ranks_[rank].pid = pid;
     for (int i = 0; i < 2; ++i) {
@@ -126,8 +132,7 @@ class Launcher {
     }
   }
 
-  [[noreturn]] void Become(int rank, int port, pid_t parent,
-                           const std::array<std::array<int, 2>, 2>& pipes) {
+  [[noreturn]] void Become(int rank, pid_t parent, const std::array<std::array<int, 2>, 2>& pipes) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);  // the launcher died in between
     setpgid(0, 0);
@@ -145,7 +150,8 @@ class Launcher {
              {"LOCAL_RANK", own},
              {"LOCAL_WORLD_SIZE", size},
              {"MASTER_ADDR", options_.address},
-             {"MASTER_PORT", std::to_string(port)},
+             {"MASTER_PORT", std::to_string(port_)},
+             {"DYNAMIX_RESTARTS", std::to_string(ranks_[rank].restarts)},
              {"OMP_NUM_THREADS", threads},
              {"OPENBLAS_NUM_THREADS", threads}})
       setenv(name, value.c_str(), 1);
@@ -214,11 +220,13 @@ class Launcher {
   // Milliseconds until something is to be done even if nothing happens; -1: never.
   int Patience() const {
     if (!Running() && !Waiting()) return 0;
-    if (!stopping_) return -1;
-    const Clock::time_point until =
-        Running() ? kill_at_ : ended_at_.value_or(Clock::now()) + kFarewell;
+    std::optional<Clock::time_point> until;
+    for (const Rank& rank : ranks_)
+      if (rank.start_at && (!until || *rank.start_at < *until)) until = rank.start_at;
+    if (stopping_) until = Running() ? kill_at_ : ended_at_.value_or(Clock::now()) + kFarewell;
+    if (!until) return -1;
     const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+        std::chrono::duration_cast<std::chrono::milliseconds>(*until - Clock::now()).count();
     return static_cast<int>(std::max<std::int64_t>(left, 0)) + 10;
   }
 
@@ -294,13 +302,46 @@ class Launcher {
     kill(-ranks_[rank].pid, SIGKILL);
     ranks_[rank].pid = -1;
     const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (code == 0) done_ = true;
     if (code == 0 || code_ != 0) return;
+    const std::string what = "dynamix launch: rank " + std::to_string(rank) + " ended with " +
+                             (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
+                                                  : "exit code " + std::to_string(code));
+    if (options_.elastic && !stopping_) {
+      if (lost_code_ == 0) lost_code_ = code;
+      if (!done_)
+        Say(outputs_[1],
+            what + (Running() ? PlanRestart(ranks_[rank]) : "; nobody is left") + "\n");
+      return;
+    }
     code_ = code;
-    Say(outputs_[1], "dynamix launch: rank " + std::to_string(rank) + " ended with " +
-                         (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
-                                              : "exit code " + std::to_string(code)) +
-                         "; stopping the others\n");
+    Say(outputs_[1], what + "; stopping the others\n");
     AskToEnd(SIGTERM);
+  }
+
+  // What is done about a lost rank.
+  std::string PlanRestart(Rank& rank) const {
+    if (rank.restarts >= options_.max_restarts) return "; the others go on";
+    const double pause_s = std::min(60.0, options_.restart_pause_s * std::pow(2, rank.restarts));
+    rank.start_at = Clock::now() + std::chrono::milliseconds(static_cast<int>(pause_s * 1000));
+    char seconds[16];
+    std::snprintf(seconds, sizeof seconds, "%.1f", pause_s);
+    return "; the others go on, and it is started again in " + std::string(seconds) + " s";
+  }
+
+  // Only while somebody is there to join.
+  void Restart() {
+    for (int rank = 0; rank < options_.ranks; ++rank) {
+      std::optional<Clock::time_point>& start_at = ranks_[rank].start_at;
+      if (!start_at) continue;
+      if (stopping_ || done_ || !Running()) start_at.reset();
+      if (!start_at || Clock::now() < *start_at) continue;
+      start_at.reset();
+      for (Stream& stream : ranks_[rank].streams)
+        if (stream.pipe >= 0) Close(rank, stream);
+      ++ranks_[rank].restarts;
+      Start(rank);
+    }
   }
 
   void AskToEnd(int signal) {
@@ -329,7 +370,10 @@ class Launcher {
   sigset_t old_mask_{};
   struct sigaction old_pipe_ {};
   int signals_ = -1;
+  int port_ = 0;
   int code_ = 0;
+  int lost_code_ = 0;  // of the first rank that elastic others went on without
+  bool done_ = false;  // a rank ended with 0
   bool stopping_ = false;
   Clock::time_point kill_at_{};
   std::optional<Clock::time_point> ended_at_;  // the last rank
@@ -342,6 +386,8 @@ int Launch(const LaunchOptions& options) {
   RequireInRange("port", options.port, 0, 65535);
   RequireInRange("threads", options.threads, 1, 4096);
   RequireInRange("grace_s", options.grace_s, 0.0, 3600.0);
+  RequireInRange("max_restarts", options.max_restarts, 0, 1000);
+  RequireInRange("restart_pause_s", options.restart_pause_s, 0.0, 60.0);
   if (options.command.empty()) throw InputError("launch needs a program to start");
   return Launcher(options).Run();
 }

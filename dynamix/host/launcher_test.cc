@@ -73,6 +73,33 @@ TEST_F(LauncherTest, OneFailureStopsAllAndGivesItsExitCode) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("rank 1 ended"));
 }
 
+TEST_F(LauncherTest, ElasticRanksGoOnWithoutOneThatIsLost) {
+  LaunchOptions options = Shell(3, "if [ $RANK = 1 ]; then exit 7; fi; sleep 0.3");
+  options.elastic = true;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Launch(options), 0);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("rank 1 ended with exit code 7; the others go on\n"));
+  options.command.back() = "exit 7";
+  EXPECT_EQ(Launch(options), 7) << "nobody is left";
+}
+
+TEST_F(LauncherTest, ALostRankIsStartedAgainUpToTheLimitAndIsToldSo) {
+  const std::string out = (folder_ / "restarts").string();
+  LaunchOptions options =
+      Shell(2, "if [ $RANK = 1 ]; then echo $DYNAMIX_RESTARTS >> " + out +
+                   "; kill -9 $$; fi; while [ ! -e " + out + " ] || " + "[ $(wc -l < " + out +
+                   ") -lt 3 ]; do sleep 0.01; done; " + "sleep 0.3");
+  options.elastic = true;
+  options.max_restarts = 2;
+  options.restart_pause_s = 0.01;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Launch(options), 0);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("the others go on, and it is started again in 0.0 s\n"));
+  EXPECT_EQ(Read("restarts"), "0\n1\n2\n");
+}
+
 TEST_F(LauncherTest, RanksThatIgnoreTheRequestAreKilled) {
   LaunchOptions options = Shell(2,
                                 "trap '' TERM; if [ $RANK = 1 ]; then exit 7; fi; "
