@@ -14,6 +14,7 @@ import os
 import pathlib
 import random
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -28,8 +29,9 @@ PLACES = ("forward", "tail", "exchanged", "stepped", "round", "evaluating", "sav
 class Job:
     """So many ranks; those in `ends` end themselves: {rank: (place, iteration)}."""
 
-    def __init__(self, program, work, ends=None, timeout_s=20, ranks=4):
+    def __init__(self, program, work, ends=None, timeout_s=20, ranks=4, meet=None):
         self.program, self.work, self.timeout_s, self.ranks = program, work, timeout_s, ranks
+        self.meet = meet or {"DYNAMIX_STORE": work / "store"}  # where ranks find each other at the start
         self.started, self.restarts = {}, {}
         self.strangers = set()  # ranks whose log may tell of iterations that the others did anew
         for rank in range(ranks):
@@ -38,8 +40,8 @@ class Job:
     def start(self, rank, end=None):
         """Starts the rank, or starts it again."""
         self.restarts[rank] = self.restarts.get(rank, -1) + 1
-        place = {"RANK": rank, "WORLD_SIZE": self.ranks, "LOCAL_RANK": rank, "DYNAMIX_STORE": self.work / "store",
-                 "DYNAMIX_RESTARTS": self.restarts[rank], "OMP_NUM_THREADS": 1, "ELASTIC_TIMEOUT_S": self.timeout_s}
+        place = {"RANK": rank, "WORLD_SIZE": self.ranks, "LOCAL_RANK": rank, "DYNAMIX_RESTARTS": self.restarts[rank],
+                 "OMP_NUM_THREADS": 1, "ELASTIC_TIMEOUT_S": self.timeout_s, **self.meet}
         words = [self.program, "run", str(self.log(rank)), str(self.work / "stop"), *map(str, end or ())]
         self.started[rank] = subprocess.Popen(words, env={**os.environ, **{name: str(value) for name, value in place.items()}},
                                               stderr=subprocess.PIPE, text=True)
@@ -147,6 +149,19 @@ def two_at_once(start):
     assert job.finish([1, 2])[-1] == 2
 
 
+def host_of_the_store_lost(start):
+    """Ranks that met at rank 0's port, as those of several machines do."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    job = start({0: ("tail", 12)}, meet={"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port})
+    job.wait_for_end(0)
+    job.wait_for_iterations(1, 10)
+    job.kill(1)
+    job.wait_for_iterations(3, 10)
+    assert job.finish([2, 3]) == [4, 3, 2]
+
+
 def lost_while_others_recover(start):
     """Rank 1 was in the team after rank 2, and ends before it said how far it is."""
     job = start({2: ("tail", 12), 1: ("formed", 12)})
@@ -174,6 +189,26 @@ def stopped_and_continued(start):
     job.kill(0, signal.SIGCONT)
     job.wait_for_iterations(0, 10)
     assert job.finish(job.others()) == [4, 3, 4]
+
+
+def stopped_while_all_others_were_replaced(start):
+    """Everybody whom rank 2 knew has ended, and the job goes on: rank 2 does not begin another one."""
+    job = start(timeout_s=4)
+    job.strangers.add(2)
+    job.wait_for_iterations(0, 10)
+    job.kill(2, signal.SIGSTOP)
+    job.wait_for_iterations(0, 10)
+    job.kill(3)
+    job.wait_for_iterations(0, 5)
+    job.start(3)
+    job.wait_for_iterations(3, 5)
+    job.kill(0)
+    job.kill(1)
+    job.wait_for_iterations(3, 5)
+    job.kill(2, signal.SIGCONT)
+    job.wait(lambda: len(job.lines(3)[-1].split()) == 5)  # two batches
+    job.wait_for_iterations(3, 5)
+    assert job.finish([2, 3])[-2:] == [1, 2]
 
 
 def started_again(start):
@@ -252,8 +287,9 @@ def without_progress(ranks):
 
 def chosen(words):
     if not words:
-        return [killed_at_every_place, two_at_once, lost_while_others_recover, until_one_is_left, stopped_and_continued,
-                started_again, lost_while_another_joins, random_schedule(1), random_schedule(2)]
+        return [killed_at_every_place, two_at_once, host_of_the_store_lost, lost_while_others_recover, until_one_is_left,
+                stopped_and_continued, stopped_while_all_others_were_replaced, started_again, lost_while_another_joins,
+                random_schedule(1), random_schedule(2)]
     if words[0] == "every":
         return [every_rank_killed_at_every_place]
     if words[0] == "random":

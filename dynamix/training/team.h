@@ -13,7 +13,8 @@
 //
 // A quorum is more than half of the team; or half of it with its lowest member; or everybody whose
 // process is not known to have ended (the machine refuses connections to its port). Any two have a
-// living member in common, or the first left nobody alive who knows of its decision: so there is
+// living member in common, or the first left nobody alive who knows of its decision, but for those
+// who joined it: these are in the members' file, which everybody reads before a meeting. So there is
 // one next team, and those outside it can never go on beside it.
 //
 // Why no iteration is lost or counted twice: an iteration needs all members of a team, so members

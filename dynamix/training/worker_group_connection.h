@@ -59,6 +59,11 @@ struct WorkerGroup::Connection {
     if (group) group->Break();
   }
 
+  // Whether the members' file names a later team than this rank knows, and not this rank: then
+  // `doors` are theirs. A rank that was stopped for long may find that all it knew have ended, though
+  // the job goes on with ranks that came later.
+  bool LeftOut();
+
   const WorkerGroupOptions options;
   const bool loopback;
   std::mutex mutex;                          // of `group` as a pointer

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
@@ -122,6 +123,18 @@ c10::intrusive_ptr<BreakableGroup> WorkerGroup::Connection::Join(
   return made;
 }
 
+// The file of a later team is written before that team has the job's state.
+bool WorkerGroup::Connection::LeftOut() {
+  const Result<std::string> text = ReadBytes(members_file);
+  if (!text) return false;
+  const auto members = nlohmann::json::parse(text.value(), nullptr, /*allow_exceptions=*/false);
+  if (members.is_discarded() || members.at("epoch") <= rendezvous->team().epoch) return false;
+  auto later = members.at("doors").get<std::vector<std::string>>();
+  if (std::find(later.begin(), later.end(), rendezvous->self().door) != later.end()) return false;
+  doors = std::move(later);
+  return true;
+}
+
 bool WorkerGroup::elastic() const { return connection_ && connection_->rendezvous; }
 bool WorkerGroup::joining() const { return elastic() && !connection_->doors.empty(); }
 bool WorkerGroup::taken_in() const { return elastic() && connection_->rendezvous->joined(); }
@@ -194,8 +207,10 @@ void WorkerGroup::TellWhereMembersAre() const {
   if (rank_ != 0 || connection_->members_file.empty()) return;
   std::vector<std::string> doors;
   for (const Member& member : connection_->rendezvous->team().members) doors.push_back(member.door);
-  const nlohmann::json members = {
-      {"key", connection_->rendezvous->key()}, {"slots", slots_}, {"doors", doors}};
+  const nlohmann::json members = {{"key", connection_->rendezvous->key()},
+                                  {"slots", slots_},
+                                  {"epoch", connection_->rendezvous->team().epoch},
+                                  {"doors", doors}};
   (void)WriteBytes(connection_->members_file, members.dump());
 }
 
@@ -210,8 +225,9 @@ Status WorkerGroup::Reform(bool take_joiners) {
       old.swap(connection_->group);
     }
     old.reset();  // waits for its collectives, which all have failed
-    const Result<Team> team =
-        joining() ? rendezvous.Join(connection_->doors) : rendezvous.Meet(take_joiners);
+    const Result<Team> team = joining() || connection_->LeftOut()
+                                  ? rendezvous.Join(connection_->doors)
+                                  : rendezvous.Meet(take_joiners);
     if (!team) return Error{team.error()};
     connection_->doors.clear();
     rank_ = team.value().RankOf(rendezvous.self());
