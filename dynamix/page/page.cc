@@ -184,9 +184,16 @@ ChartLine BatchLine(const RunRecord& run, std::size_t worker) {
   return line;
 }
 
+// A run may be resumed with another number of workers.
+std::size_t MostWorkers(const RunRecord& run) {
+  std::size_t most = 0;
+  for (const RecordedRound& round : run.rounds) most = std::max(most, round.workers.size());
+  return most;
+}
+
 Chart BatchChart(const RunRecord& run, double x_high) {
   Chart chart{.title = "Each worker's batch", .y_name = "samples", .log2_y = true};
-  const std::size_t workers = run.rounds.front().batches.size();
+  const std::size_t workers = MostWorkers(run);
   for (std::size_t w = 0; w < std::min<std::size_t>(workers, kMostWorkers); ++w)
     chart.lines.push_back(BatchLine(run, w));
   if (workers > kMostWorkers)
@@ -211,12 +218,12 @@ Chart NoiseChart(const RunRecord& run, double x_high) {
 }
 
 std::string TimeBars(const RunRecord& run) {
-  const std::size_t workers =
-      std::min<std::size_t>(run.rounds.front().workers.size(), kMostWorkers);
+  const std::size_t workers = std::min<std::size_t>(MostWorkers(run), kMostWorkers);
   std::vector<TimeSums> sums(workers);
   double longest = 0;
   for (std::size_t w = 0; w < workers; ++w) {
-    for (const RecordedRound& round : run.rounds) sums[w].Add(round.workers[w]);
+    for (const RecordedRound& round : run.rounds)
+      if (w < round.workers.size()) sums[w].Add(round.workers[w]);
     if (sums[w].iterations > 0) longest = std::max(longest, sums[w].total() / sums[w].iterations);
   }
   std::string html =
@@ -263,6 +270,13 @@ std::string TeamText(ActionKind kind, const Actions& actions) {
   return factor < 1 ? "/" + Fixed(1 / factor, 2) : "x" + Fixed(factor, 2);
 }
 
+// Whether a worker that is there got another batch.
+bool Changed(const RecordedRound& round) {
+  for (std::size_t w = 0; w < round.batches.size() && w < round.sizes.size(); ++w)
+    if (round.batches[w] > 0 && round.sizes[w] != round.batches[w]) return true;
+  return false;
+}
+
 // The rounds that changed a batch.
 std::string DecisionTable(const RunRecord& run, const FindModelFunction& find_model) {
   const std::optional<PolicyModel> model =
@@ -273,7 +287,7 @@ std::string DecisionTable(const RunRecord& run, const FindModelFunction& find_mo
   int count = 0, shown = 0;
   for (std::size_t r = 0; r < run.rounds.size(); ++r) {
     const RecordedRound& round = run.rounds[r];
-    if (round.sizes == round.batches) continue;
+    if (!Changed(round)) continue;
     if (++count > kMostDecisions) continue;
     ++shown;
     rows +=
