@@ -28,6 +28,13 @@ std::string Changes(const std::vector<std::string>& now, const std::vector<std::
   return changes;
 }
 
+// In an elastic group a rank that leaves while others are in their last collective would be taken
+// for lost, and they would end the job once more. Whether this one is whole does not matter.
+void LeaveTogether(WorkerGroup& group) {
+  double nothing[] = {0};
+  if (group.elastic()) (void)group.AllReduce(nothing);
+}
+
 }  // namespace
 
 LiveJob::LiveJob(WorkerGroup& group, Worker& worker, Classifier& classifier, Advisor* advisor,
@@ -73,11 +80,6 @@ Status LiveJob::Start() {
 Result<Checkpoint> LiveJob::Load() const {
   Result<Checkpoint> loaded = LoadCheckpoint(options_.folder);
   if (!loaded) return loaded;
-  const int ranks = static_cast<int>(loaded.value().worker.batches.size());
-  if (ranks != group_.slots())
-    throw InputError::OutOfRange(
-        "number of ranks", group_.slots(),
-        std::to_string(ranks) + ", as the checkpoint in " + options_.folder.string() + " has");
   if (loaded.value().job != options_.name)
     throw InputError("the checkpoint in " + options_.folder.string() + " is of `" +
                      loaded.value().job + "`, this job is `" + options_.name + "`");
@@ -106,7 +108,9 @@ Status LiveJob::Resume() {
                    ", or none: all ranks need the same folder"};
   if (!checkpoint) return Nothing{};
   worker_.Restore(checkpoint->worker);
-  if (advisor_ != nullptr)
+  // What a policy remembers is of as many workers as it had.
+  const bool as_many = std::ssize(checkpoint->worker.batches) == group_.slots();
+  if (advisor_ != nullptr && as_many)
     if (Status done = advisor_->Restore(checkpoint->advisor); !done) return done;
   state_.seconds = checkpoint->seconds;
   state_.reached = checkpoint->time_to_target_s > 0;
@@ -131,7 +135,9 @@ Status LiveJob::Run(const std::function<bool()>& stop, const std::function<void(
     state_.samples = static_cast<double>(worker_.samples_seen());
     if (worker_.stopping()) {
       state_.stopped = true;
-      return worker_.Together(Worker::kSaved, [this] { return Save(/*last=*/true); });
+      Status saved = worker_.Together(Worker::kSaved, [this] { return Save(/*last=*/true); });
+      LeaveTogether(group_);
+      return saved;
     }
     if (!worker_.window_ended()) {
       ended = state_.samples >= options_.planned_samples;
@@ -143,7 +149,9 @@ Status LiveJob::Run(const std::function<bool()>& stop, const std::function<void(
   }
   Status evaluated = worker_.Together(Worker::kEnded, [this] { return Evaluate(); });
   if (!evaluated) return evaluated;
-  return worker_.Together(Worker::kLastSaved, [this] { return Save(/*last=*/true); });
+  Status saved = worker_.Together(Worker::kLastSaved, [this] { return Save(/*last=*/true); });
+  LeaveTogether(group_);
+  return saved;
 }
 
 Status LiveJob::EndWindow() {

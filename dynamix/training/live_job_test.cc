@@ -133,9 +133,7 @@ TEST_F(LiveJobTest, AStoppedJobResumesBitIdentically) {
 
 TEST_F(LiveJobTest, ACheckpointOfAnotherJobIsRefused) {
   Run(false, 7);
-  WorkerGroup alone;
   options_.resume = true;
-  EXPECT_THROW((void)Rank(*this, alone, options_).job.Start(), InputError) << "of two ranks";
   options_.name = "another";
   const auto groups = WorkerGroup::ConnectThreads(2, {.timeout_s = 20});
   const auto start = [&](int rank) { (void)Rank(*this, *groups[rank], options_).job.Start(); };
@@ -143,6 +141,20 @@ TEST_F(LiveJobTest, ACheckpointOfAnotherJobIsRefused) {
   EXPECT_THAT([&] { start(0); },
               testing::ThrowsMessage<InputError>(testing::HasSubstr("this job is `another`")));
   EXPECT_THROW(other.get(), InputError);
+}
+
+TEST_F(LiveJobTest, ACheckpointOfTwoRanksIsResumedByOneWithTheirGlobalBatch) {
+  const Outcome two = Run(false, 7);
+  WorkerGroup alone;
+  options_.resume = true;
+  job_.options.bounds.min = 1;
+  Rank one(*this, alone, options_);
+  ASSERT_TRUE(one.job.Start().ok());
+  EXPECT_EQ(one.worker->samples_seen(), two.state.samples);
+  EXPECT_EQ(one.worker->parameters().CopyValues(), two.weights);
+  EXPECT_THAT(one.worker->batches(), testing::ElementsAre(two.batches[0] + two.batches[1]));
+  ASSERT_TRUE(one.job.Run([] { return false; }).ok());
+  EXPECT_GE(one.job.state().samples, 3000);
 }
 
 TEST_F(LiveJobTest, AJobThatIsTrainedOtherwiseIsResumedOnlyWhenThatIsAllowed) {
