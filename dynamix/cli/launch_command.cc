@@ -92,6 +92,12 @@ void AddLaunchCommand(CLI::App& app) {
       ->add_option("--grace", options->grace_s, "Seconds from asking ranks to end to killing them")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
+  command->add_flag("--elastic", options->elastic, "Let the ranks go on without one that is lost");
+  command
+      ->add_option("--max-restarts", options->max_restarts,
+                   "Start each lost rank again so often, after a pause that doubles; elastic")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
   AddClusterFlags(*command, *flags);
   command->add_flag("!--no-prefix", options->prefix, "No rank before each line of output");
   command->add_option("program", options->command, "Program and arguments, after --")->required();
@@ -101,8 +107,10 @@ void AddLaunchCommand(CLI::App& app) {
       "The exit code is that of the first rank that failed (128 + signal if a signal ended it).\n"
       "Example:\n  dynamix launch -n 4 -- ./my_training --epochs 3\n"
       "  dynamix launch -n 2 -- dynamix train --backend live --workload lenet_fashion\n"
+      "  dynamix launch -n 4 --max-restarts 3 -- dynamix train --backend live --elastic\n"
       "  dynamix launch --cluster live/demo -- /usr/bin/python3 my_training.py");
   command->callback([flags] {
+    flags->launch.elastic = flags->launch.elastic || flags->launch.max_restarts > 0;
     // Testbed and cgroups are gone before std::exit, which would leave them standing.
     const int code =
         flags->cluster.empty() ? LaunchPlainly(flags->launch) : LaunchOnCluster(*flags);

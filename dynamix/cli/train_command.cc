@@ -85,8 +85,10 @@ TrainJob MakeJob(const TrainFlags& flags) {
   spec.scenario.Validate();
   spec.workload.Validate();
   const std::string policy = std::filesystem::path(flags.policy).stem().string();
-  job.name = spec.workload.name + "-" + spec.scenario.name + "-" + std::to_string(spec.workers) +
-             "-" + policy + "-" + std::to_string(flags.seed);
+  const std::string what = spec.workload.name + "-" + spec.scenario.name + "-",
+                    how = policy + "-" + std::to_string(flags.seed);
+  job.name = what + std::to_string(spec.workers) + "-" + how;
+  job.training = what + how;
   if (!flags.no_record) job.folder = flags.run.empty() ? "runs/" + job.name : flags.run;
   job.config = FormatRunConfig(ConfigOf(flags, spec));
   return job;
@@ -149,12 +151,24 @@ void RunSimulated(const TrainFlags& flags, const TrainJob& job) {
   RunEnvironment(flags, job, *task.MakeEnvironment(), &task.reference);
 }
 
+void RequireElastic(const TrainFlags& flags) {
+  if (flags.elastic && flags.backend != "live")
+    throw InputError("--elastic is for --backend live: the other backends lose no ranks");
+  if (!flags.elastic && (flags.min_workers > 1 || flags.max_restarts > 0))
+    throw InputError("--min-workers and --max-restarts are for --elastic jobs");
+}
+
 void Train(const TrainFlags& flags) {
   if (flags.resume && (flags.backend != "live" || flags.no_record))
     throw InputError(
         "--resume is for --backend live with a run folder: others leave no checkpoint");
+  RequireElastic(flags);
   const TrainJob job = MakeJob(flags);
-  if (!flags.resume && !job.folder.empty()) RequireNothingUnfinished(job.folder);
+  if (flags.min_workers > job.spec.workers)
+    throw InputError::OutOfRange("--min-workers", flags.min_workers,
+                                 "at most the job's " + std::to_string(job.spec.workers));
+  const bool joins = flags.elastic && OwnPlace().restarts > 0;  // the run that is under way
+  if (!flags.resume && !job.folder.empty() && !joins) RequireNothingUnfinished(job.folder);
   if (flags.backend == "sim") return RunSimulated(flags, job);
   if (flags.backend == "virtual") return RunVirtual(flags, job);
   if (OwnPlace().size == 1 && job.spec.workers > 1) return LaunchRanks(flags, job);
@@ -264,6 +278,21 @@ void AddLiveFlags(CLI::App& command, TrainFlags& flags) {
       ->capture_default_str();
 }
 
+void AddElasticFlags(CLI::App& command, TrainFlags& flags) {
+  command.add_flag("--elastic", flags.elastic,
+                   "live: go on without ranks that are lost, and take in those that come back");
+  command
+      .add_option("--min-workers", flags.min_workers,
+                  "live, elastic: fewer wait for others, for twice the timeout, and then end")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command
+      .add_option("--max-restarts", flags.max_restarts,
+                  "live, elastic: start each lost rank again so often, after a pause that doubles")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void AddSharedFlags(CLI::App& command, TrainFlags& flags) {
@@ -278,12 +307,14 @@ void AddTrainCommand(CLI::App& app) {
   CLI::App* command = app.add_subcommand("train", "Train one job under one policy");
   AddRunFlags(*command, *flags);
   AddSharedFlags(*command, *flags);
+  AddElasticFlags(*command, *flags);
   AddAdvisorFlags(*command, flags->advisor);
   command->footer(
       "Examples:\n"
       "  dynamix train --cluster heterogeneous_4x --workers 8 --policy balanced\n"
       "  dynamix train --backend live --workers 2 --policy goodput --run runs/mine\n"
       "  dynamix train --backend live --cluster live/demo --policy balanced\n"
+      "  dynamix train --backend live --workers 4 --elastic --max-restarts 3 --run runs/mine\n"
       "  dynamix train --backend live --workers 2 --advisor 127.0.0.1:7040\n"
       "  dynamix launch -n 2 -- dynamix train --backend live --run runs/mine --resume");
   command->callback([flags] { Train(*flags); });

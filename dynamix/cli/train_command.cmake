@@ -31,6 +31,9 @@ if(DYNAMIX_BUILD_TESTS)
   add_test(NAME train_ranks
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/train_ranks_test.py
                    $<TARGET_FILE:dynamix> /usr/share/datasets/fashion-mnist)
+  add_test(NAME train_elastic
+           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/train_elastic_test.py
+                   $<TARGET_FILE:dynamix> /usr/share/datasets/fashion-mnist)
   add_test(NAME example.own_training_two_ranks
            COMMAND dynamix launch -n 2 -- $<TARGET_FILE:own_training>)
   add_test(NAME compare_command
@@ -47,6 +50,6 @@ if(DYNAMIX_BUILD_TESTS)
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/text_job_test.py
                    $<TARGET_FILE:dynamix> ${DYNAMIX_ROOT}/scripts/fetch-text)
   set_tests_properties(text_job PROPERTIES SKIP_RETURN_CODE 77)
-  set_tests_properties(compare_command evaluate_command train_command train_ranks testbed_command text_job
-                       example.own_training_two_ranks PROPERTIES TIMEOUT 900 LABELS job)
+  set_tests_properties(compare_command evaluate_command train_command train_elastic train_ranks
+                       testbed_command text_job example.own_training_two_ranks PROPERTIES TIMEOUT 900 LABELS job)
 endif()

@@ -43,6 +43,9 @@ struct TrainFlags {
   std::string interface;
   std::string monitor = "ebpf";  // best source of network measurements
   std::string testbed = "pacing";
+  bool elastic = false;  // a lost rank makes the team smaller instead of ending the job
+  int min_workers = 1;   // of an elastic job
+  int max_restarts = 0;  // of each lost rank of an elastic job
   bool guard = true;     // compares with the batches at the start, and goes back when advice harms
   AdvisorFlags advisor;  // address empty: the arbitrator runs inside rank 0
 };
@@ -52,7 +55,8 @@ struct TrainJob {
   JobSpec spec;
   PolicySpec policy;
   std::filesystem::path folder;  // empty: nothing is recorded
-  std::string name;              // for tables and checkpoints
+  std::string name;              // for tables and folders
+  std::string training;          // for checkpoints: the same on any number of workers
   std::string config;            // effective, as TOML
 };
 

@@ -32,7 +32,9 @@ void LaunchRanks(const TrainFlags& flags, const TrainJob& job) {
   LaunchOptions launch{.ranks = job.spec.workers,
                        .command = OwnCommand(),
                        .prefix = false,
-                       .grace_s = std::clamp(flags.timeout_s, 15.0, 3600.0)};
+                       .grace_s = std::clamp(flags.timeout_s, 15.0, 3600.0),
+                       .elastic = flags.elastic,
+                       .max_restarts = flags.max_restarts};
   const int code = flags.cluster.empty()
                        ? LaunchPlainly(job, launch)
                        : LaunchOnTestbed(job.spec, flags.testbed, flags.json, launch);

@@ -77,6 +77,7 @@ struct LiveRank {
   std::unique_ptr<Advisor> MakeAdvisor(const TrainFlags& flags, const TrainJob& job);
   std::vector<int> Decide(const Round& round);
   void Record(const Round& round);
+  RunFolder& Folder();
   void Add(const Report& report);
   void Show(ProgressBar& bar);
   nlohmann::json Summary(const TrainFlags& flags, const TrainJob& job);
@@ -90,11 +91,13 @@ struct LiveRank {
   std::unique_ptr<Pace> pace;
   std::unique_ptr<Worker> worker;
   std::unique_ptr<LiveJob> live;
-  std::unique_ptr<RunFolder> folder;  // rank 0 only
+  const TrainJob& wanted;             // the caller's
+  std::unique_ptr<RunFolder> folder;  // of those that are or were rank 0
   RunFigures figures;
   double shown_samples = 0, shown_seconds = 0, samples_per_s = 0;
-  std::string told;     // of the job's warnings
-  int micro_batch = 0;  // last seen
+  std::string told;          // of the job's warnings
+  std::vector<int> members;  // last seen
+  int micro_batch = 0;       // last seen
   // Of all workers, since this process started.
   double waited_ms = 0, worked_ms = 0, computed_ms = 0, expected_ms = 0;
   double overhead_s = 0;  // rank 0
@@ -126,12 +129,16 @@ BatchReader MakeReader(const TrainFlags& flags, const TrainJob& job) {
 
 LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
     : monitor(StartMonitor(flags)),
-      group(OrThrow(WorkerGroup::Connect(
-          ReadRankPlace([](const char* name) { return std::getenv(name); }),
-          {.timeout_s = flags.timeout_s, .interface = ExchangeInterface(flags)}))),
+      group(OrThrow(
+          WorkerGroup::Connect(ReadRankPlace([](const char* name) { return std::getenv(name); }),
+                               {.timeout_s = flags.timeout_s,
+                                .interface = ExchangeInterface(flags),
+                                .elastic = flags.elastic,
+                                .least_ranks = flags.min_workers}))),
       arbitrator(job.policy, {.guard = {.on = flags.guard}, .seed = job.spec.seed}),
       advisor(MakeAdvisor(flags, job)),
-      classifier(job.spec.workload.model, MakeReader(flags, job), flags.seed) {
+      classifier(job.spec.workload.model, MakeReader(flags, job), flags.seed),
+      wanted(job) {
   worker =
       OrThrow(Worker::Start(*group, TrainableOf(classifier), Options(flags, job), advisor.get()));
   live =
@@ -140,8 +147,16 @@ LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
   shown_samples = live->state().samples;
   shown_seconds = live->state().seconds;
   micro_batch = worker->micro_batch();
-  if (group->rank() == 0)
-    folder = std::make_unique<RunFolder>(job.folder, job.config, worker->windows(), WarnOfLoss);
+  members = group->members();
+  if (group->rank() == 0) Folder();
+}
+
+// Rank 0 keeps the record. A rank that becomes rank 0 goes on where the one before it was.
+RunFolder& LiveRank::Folder() {
+  if (!folder)
+    folder =
+        std::make_unique<RunFolder>(wanted.folder, wanted.config, worker->windows(), WarnOfLoss);
+  return *folder;
 }
 
 // One number for this training, drawn by rank 0. Doubles carry 53 bits exactly.
@@ -169,9 +184,9 @@ std::unique_ptr<Advisor> LiveRank::MakeAdvisor(const TrainFlags& flags, const Tr
         [this](Memory& memory) { arbitrator.VisitMemory(memory); });
   RemoteAdvisorOptions options = MakeAdvisorOptions(flags.advisor);
   if (options.job.empty()) options.job = job.name;
-  options.rank = group->rank();
-  options.size = group->size();
-  options.run = AgreeOnRun(*group);
+  options.rank = group->slot();
+  options.size = group->slots();
+  options.run = group->elastic() ? group->job() : AgreeOnRun(*group);
   options.settings = settings;
   options.log = [rank = options.rank](const std::string& text) {
     spdlog::warn("rank {}: {}", rank, text);
@@ -199,7 +214,7 @@ WorkerOptions LiveRank::Options(const TrainFlags& flags, const TrainJob& job) {
     };
   }
   if (flags.cluster.empty() || flags.testbed == "quota") return options;
-  pace = std::make_unique<Pace>(job.spec, group->rank());
+  pace = std::make_unique<Pace>(job.spec, group->slot());
   options.least_compute_ms = [this](int batch) {
     return pace->NextMs(batch, live ? live->state().seconds : 0);
   };
@@ -208,7 +223,7 @@ WorkerOptions LiveRank::Options(const TrainFlags& flags, const TrainJob& job) {
 
 LiveJobOptions LiveRank::JobOptions(const TrainFlags& flags, const TrainJob& job) const {
   LiveJobOptions options;
-  options.name = job.name;
+  options.name = job.training;
   options.planned_samples = job.spec.workload.optimizer.planned_samples;
   options.target_accuracy = job.spec.workload.target.accuracy;
   options.target_loss = job.spec.workload.target.loss;
@@ -245,8 +260,9 @@ void LiveRank::Record(const Round& round) {
   truth.window_seconds = round.seconds;
   truth.held_out_loss = state.loss;
   truth.held_out_accuracy = state.accuracy;
-  folder->AddRound(RoundJson(round, decision, truth));
-  for (const RoundEntry& entry : round.entries) Add(*entry.report);
+  Folder().AddRound(RoundJson(round, decision, truth));
+  for (const RoundEntry& entry : round.entries)
+    if (entry.report) Add(*entry.report);
 }
 
 void LiveRank::Add(const Report& report) {
@@ -275,6 +291,14 @@ void LiveRank::Show(ProgressBar& bar) {
   bar.Advance(static_cast<long>(samples), note);
   shown_samples = state.samples;
   shown_seconds = state.seconds;
+  if (members != group->members()) {
+    members = group->members();
+    if (group->rank() != 0) folder.reset();  // another one writes now
+    std::string list;
+    for (const int slot : members) list += (list.empty() ? "" : ", ") + std::to_string(slot);
+    if (group->rank() == 0)
+      spdlog::warn("the team is now {} of {} workers: {}", members.size(), group->slots(), list);
+  }
   if (worker->micro_batch() < micro_batch) {
     micro_batch = worker->micro_batch();
     spdlog::warn("rank {} ran out of memory: passes of at most {} samples from now on, batch {}",
@@ -316,15 +340,16 @@ void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
   SetThreads(flags.threads);
   const InterruptFlag interrupted;
   LiveRank rank(flags, job);
-  const bool first = rank.group->rank() == 0;
-  std::optional<JobClock> clock = first ? OpenJobClock() : std::nullopt;
+  // Which rank is the first may change while the job runs.
+  const auto first = [&] { return rank.group->rank() == 0; };
+  std::optional<JobClock> clock = OpenJobClock();
   {
     ProgressBar bar("train", static_cast<long>(job.spec.workload.optimizer.planned_samples),
-                    flags.json || !first, static_cast<long>(rank.live->state().samples));
+                    flags.json || !first(), static_cast<long>(rank.live->state().samples));
     rank.Show(bar);
     OrThrow(rank.live->Run(
         [&] {
-          if (clock) clock->Set(rank.live->state().seconds);
+          if (clock && first()) clock->Set(rank.live->state().seconds);
           return static_cast<bool>(interrupted);
         },
         [&] {
@@ -336,21 +361,21 @@ void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
   }
   const LiveJobState& state = rank.live->state();
   if (state.stopped) {
-    if (const std::string loss = first ? rank.folder->Loss() : ""; !loss.empty())
+    if (const std::string loss = first() ? rank.Folder().Loss() : ""; !loss.empty())
       std::fprintf(stderr, "%s\n", loss.c_str());
-    if (first && !job.folder.empty())
+    if (first() && !job.folder.empty())
       std::fprintf(stderr, "saved to %s; the same command with --resume goes on from there\n",
                    job.folder.c_str());
     throw Interrupted();
   }
-  if (!first) return;
+  if (!first()) return;
   const nlohmann::json summary = rank.Summary(flags, job);
   if (!flags.json && summary["pace_ratio"].is_number() && summary["pace_ratio"] > 1.2)
     std::fprintf(stderr,
                  "this machine is too slow or too busy for this cluster: compute took %.2f times "
                  "as long as on its nodes\n",
                  summary["pace_ratio"].get<double>());
-  FinishRun(flags, job, *rank.folder, summary);
+  FinishRun(flags, job, rank.Folder(), summary);
 }
 
 }  // namespace dynamix

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""dynamix train --elastic with real processes: ranks that are killed, the first one too, leave a smaller team, come back and
+take their share; the record is whole. Fewer than --min-workers end; their checkpoint is resumed by any number of ranks.
+
+usage: train_elastic_test.py DYNAMIX FASHION_MNIST_FOLDER
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from small_job import PACED, workload  # noqa: E402
+
+RANKS = 3
+PATIENCE_S = 200
+
+
+class Job:
+    def __init__(self, program, work, name, *more):
+        self.folder, self.log = work / name, work / f"{name}.log"
+        words = [program, "train", "--backend", "live", "--workers", str(RANKS), "--workload", str(work / "long.toml"),
+                 "--cluster", str(work / "paced.toml"), "--testbed", "plain", "--window", "5", "--checkpoint-every", "2",
+                 "--evaluate-every", "10", "--policy", "balanced", "--monitor", "none", "--data", sys.argv[2],
+                 "--run", str(self.folder), "--elastic", *more]
+        with open(self.log, "w") as log:
+            self.process = subprocess.Popen(words, stdout=log, stderr=log)
+        self.pids = set()
+
+    def said(self):
+        return self.log.read_text()
+
+    def rounds(self):
+        path = self.folder / "rounds.jsonl"
+        # The last line may be under way.
+        return [json.loads(line) for line in path.read_text().split("\n")[:-1]] if path.exists() else []
+
+    def wait(self, what):
+        start = time.monotonic()
+        while not what():
+            assert self.process.poll() is None, f"the job ended: {self.said()}"
+            assert time.monotonic() - start < PATIENCE_S, f"nothing happens: {self.said()}"
+            time.sleep(0.02)
+
+    def wait_for_rounds(self, more):
+        until = len(self.rounds()) + more
+        self.wait(lambda: len(self.rounds()) >= until)
+
+    def wait_for_team(self, *slots):
+        """Until a round was of these workers."""
+        def there():
+            rounds = self.rounds()
+            return rounds and [slot for slot, batch in enumerate(rounds[-1]["batches"]) if batch > 0] == list(slots)
+        self.wait(there)
+
+    def rank(self, number):
+        """The process that is this rank now."""
+        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                child = int(stat.read_text().rsplit(")", 1)[1].split()[1]) == self.process.pid
+                if child and f"RANK={number}".encode() in (stat.parent / "environ").read_bytes().split(b"\0"):
+                    return int(stat.parent.name)
+            except (FileNotFoundError, ProcessLookupError):
+                pass
+        raise AssertionError(f"rank {number} does not run: {self.said()}")
+
+    def kill(self, number):
+        pid = self.rank(number)
+        self.pids.update(self.rank(each) for each in range(RANKS))
+        os.kill(pid, signal.SIGKILL)
+
+    def end(self, code):
+        self.process.wait(timeout=PATIENCE_S)
+        assert self.process.returncode == code, (self.process.returncode, self.said())
+        for pid in self.pids:
+            assert not pathlib.Path(f"/proc/{pid}/cmdline").exists(), f"process {pid} is left"
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+def killed_and_back(job, program, work):
+    job.wait_for_rounds(5)
+    for lost in (1, 0):  # a rank, and the first one, which decides and keeps the record
+        left = [slot for slot in range(RANKS) if slot != lost]
+        job.kill(lost)
+        job.wait_for_team(*left)
+        assert sum(job.rounds()[-1]["batches"]) == 8 * RANKS, "the global batch stays"
+        job.wait_for_team(*range(RANKS))
+        job.wait_for_rounds(2)
+        assert f"rank {lost} ended with signal 9; the others go on, and it is started again in" in job.said(), job.said()
+    job.process.send_signal(signal.SIGTERM)
+    job.end(128 + signal.SIGTERM)
+    assert "the team is now 2 of 3 workers: 0, 2" in job.said(), job.said()
+    assert "the team is now 3 of 3 workers: 0, 1, 2" in job.said() and "--resume goes on" in job.said(), job.said()
+    # A first rank that dies between deciding and writing takes one line with it.
+    indices = [line["round"] for line in job.rounds()]
+    assert indices == sorted(set(indices)) and len(indices) >= indices[-1], indices
+
+
+def too_few(job, program, work):
+    job.wait_for_rounds(5)
+    job.kill(2)
+    job.end(128 + signal.SIGKILL)  # of the first that was lost
+    assert "found a team of 2: the job wants 3 at least" in job.said(), job.said()
+    resumed(program, work, job.folder)
+
+
+def resumed(program, work, folder):
+    """A checkpoint is resumed by any number of ranks; these share its global batch."""
+    for ranks in (1, 4):
+        done = subprocess.run([program, "train", "--backend", "live", "--workers", str(ranks), "--workload",
+                               str(work / "long.toml"), "--cluster", str(work / "paced.toml"), "--testbed", "plain", "--window",
+                               "5", "--policy", "balanced", "--data", sys.argv[2], "--run", str(folder), "--resume", "--samples",
+                               str(1000 * ranks), "--allow-changed", "--json"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
+        assert done.returncode == 0, done
+        summary = json.loads(done.stdout)
+        assert summary["workers"] == ranks and summary["last_global_batch"] == 8 * RANKS, summary
+        assert (folder / "report.html").stat().st_size > 0
+
+
+def refused(program, work):
+    for more, reason in ((["--max-restarts", "2"], "--min-workers and --max-restarts are for --elastic jobs"),
+                         (["--elastic"], "--elastic is for --backend live"),
+                         (["--elastic", "--backend", "live", "--workers", "2", "--min-workers", "3"],
+                          "--min-workers = 3 is not allowed: expected at most the job's 2")):
+        words = [program, "train", "--workload", str(work / "long.toml"), "--no-record", *more]
+        done = subprocess.run(words, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
+        assert done.returncode == 2 and reason in done.stderr, done
+
+
+def main():
+    program = str(pathlib.Path(sys.argv[1]).resolve())
+    with tempfile.TemporaryDirectory() as name:
+        work = pathlib.Path(name)
+        (work / "long.toml").write_text(workload(base_batch=8 * RANKS, planned_samples=1e8, accuracy=0.999))
+        (work / "paced.toml").write_text(PACED)
+        refused(program, work)
+        for check, more in ((killed_and_back, ["--max-restarts", "2"]), (too_few, ["--min-workers", "3", "--timeout", "8"])):
+            job = Job(program, work, check.__name__, *more)
+            started = time.monotonic()
+            try:
+                check(job, program, work)
+            finally:
+                job.close()
+            print(f"ok     {check.__name__} ({time.monotonic() - started:.1f} s)", flush=True)
+
+
+if __name__ == "__main__":
+    main()
