@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """dynamix train --elastic with real processes: ranks that are killed, the first one too, leave a smaller team, come back and
-take their share; the record is whole. Fewer than --min-workers end; their checkpoint is resumed by any number of ranks.
+take their share; the record is whole. So does a rank whose network was cut, where namespaces can be made. Fewer than
+--min-workers end; their checkpoint is resumed by any number of ranks.
 
 usage: train_elastic_test.py DYNAMIX FASHION_MNIST_FOLDER
 """
@@ -24,7 +25,7 @@ class Job:
     def __init__(self, program, work, name, *more):
         self.folder, self.log = work / name, work / f"{name}.log"
         words = [program, "train", "--backend", "live", "--workers", str(RANKS), "--workload", str(work / "long.toml"),
-                 "--cluster", str(work / "paced.toml"), "--testbed", "plain", "--window", "5", "--checkpoint-every", "2",
+                 "--cluster", str(work / "paced.toml"), "--window", "5", "--checkpoint-every", "2",
                  "--evaluate-every", "10", "--policy", "balanced", "--monitor", "none", "--data", sys.argv[2],
                  "--run", str(self.folder), "--elastic", *more]
         with open(self.log, "w") as log:
@@ -80,7 +81,11 @@ class Job:
             assert not pathlib.Path(f"/proc/{pid}/cmdline").exists(), f"process {pid} is left"
 
     def close(self):
-        if self.process.poll() is None:
+        """Asks first: who is killed leaves its namespaces."""
+        self.process.terminate()
+        try:
+            self.process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
 
@@ -102,6 +107,22 @@ def killed_and_back(job, program, work):
     # A first rank that dies between deciding and writing takes one line with it.
     indices = [line["round"] for line in job.rounds()]
     assert indices == sorted(set(indices)) and len(indices) >= indices[-1], indices
+
+
+def cut_and_healed(job, program, work):
+    """The first rank is cut off: the others go on, it does not, and it is taken in again once the network is whole."""
+    job.wait_for_rounds(5)
+    if "nodes in network namespaces" not in job.said():
+        print("cut_and_healed is skipped: network namespaces need root and a kernel that allows them")
+        return
+    network = ["nsenter", "-t", str(job.rank(0)), "-n", "ip", "link", "set", "wire"]
+    subprocess.run([*network, "down"], check=True)
+    job.wait_for_team(1, 2)
+    subprocess.run([*network, "up"], check=True)
+    job.wait_for_team(*range(RANKS))
+    job.wait_for_rounds(2)
+    job.process.send_signal(signal.SIGTERM)
+    job.end(128 + signal.SIGTERM)
 
 
 def too_few(job, program, work):
@@ -143,7 +164,9 @@ def main():
         (work / "long.toml").write_text(workload(base_batch=8 * RANKS, planned_samples=1e8, accuracy=0.999))
         (work / "paced.toml").write_text(PACED)
         refused(program, work)
-        for check, more in ((killed_and_back, ["--max-restarts", "2"]), (too_few, ["--min-workers", "3", "--timeout", "8"])):
+        for check, more in ((killed_and_back, ["--testbed", "plain", "--max-restarts", "2"]),
+                            (cut_and_healed, ["--timeout", "8"]),
+                            (too_few, ["--testbed", "plain", "--min-workers", "3", "--timeout", "8"])):
             job = Job(program, work, check.__name__, *more)
             started = time.monotonic()
             try:
