@@ -108,12 +108,14 @@ def metrics_are_served(place, wanted):
         def rounds():
             return len(records.read_text().splitlines()) if records.exists() else 0
 
+        def complete(text):
+            reports = int(re.search(r"^dynamix_reports_total (\d+)$", text, re.M)[1])
+            return result["advised"] <= reports and f'dynamix_rounds_total{{job="seen"}} {rounds()}\n' in text
+
         # Counts are set twenty times a second, and records are written when there is time.
-        wait_until(lambda: f'dynamix_rounds_total{{job="seen"}} {rounds()}\n' in arbitrator.metrics(), arbitrator.metrics)
+        wait_until(lambda: complete(arbitrator.metrics()), arbitrator.metrics)
         text = arbitrator.metrics()
     assert 'dynamix_local_batch{job="seen",rank="3"} 16\n' in text, text
-    reports = int(re.search(r"^dynamix_reports_total (\d+)$", text, re.M)[1])
-    assert result["advised"] <= reports, (result, text)
 
 
 def silent_scrapers(place, wanted):
