@@ -77,9 +77,9 @@ void ServedJob::Enter(const ReportMessage& message, SteadyTime now, Reply reply,
   }
   switch (arrival) {
     case RoundGate::Arrival::kWaits:
-      if (Reply& old = waiting_[rank]; old)
+      if (Reply& old = waiting_[rank].reply; old)
         answers.push_back({std::move(old), Refusal::kSuperseded, {}});
-      waiting_[rank] = std::move(reply);
+      waiting_[rank] = {message.window, std::move(reply)};
       if (gate_.Complete(now)) CloseRound(now, answers);
       break;
     case RoundGate::Arrival::kAnswered:
@@ -132,8 +132,11 @@ void ServedJob::CloseRound(SteadyTime now, Answers& answers) {
     last_active_.push_back(entry.active);
     record.late += entry.active && !entry.report ? 1 : 0;
   }
-  for (auto& [rank, reply] : waiting_)
-    answers.push_back({std::move(reply), Refusal::kNone, AdviceFor(rank)});
+  for (auto& [rank, waiting] : waiting_) {
+    Advice advice = AdviceFor(rank);
+    advice.window = waiting.window;
+    answers.push_back({std::move(waiting.reply), Refusal::kNone, advice});
+  }
   waiting_.clear();
   seconds_ += record.round.seconds;
   record.seconds = seconds_;
@@ -157,13 +160,13 @@ void ServedJob::SetPolicy(const PolicySpec& policy) {
 }
 
 void ServedJob::End(Refusal refusal) {
-  std::map<int, Reply> waiting;
+  std::map<int, Waiting> waiting;
   {
     const std::lock_guard lock(mutex_);
     ended_ = refusal;
     waiting.swap(waiting_);
   }
-  for (const auto& [rank, reply] : waiting) reply(refusal, {});
+  for (const auto& [rank, each] : waiting) each.reply(refusal, {});
 }
 
 bool ServedJob::IsOtherRun(std::uint64_t run) const {

@@ -69,6 +69,11 @@ class ServedJob {
     Advice advice;
   };
   using Answers = std::vector<Answered>;
+  struct Waiting {
+    std::int64_t window =
+        0;  // asked about; a worker that joins anew may take rounds back before it
+    Reply reply;
+  };
 
   // These hold the lock and add what is to be said after it is released.
   void Enter(const ReportMessage& message, SteadyTime now, Reply reply, Answers& answers);
@@ -88,9 +93,9 @@ class ServedJob {
   SteadyTime seen_;
   RoundGate gate_;
   std::unique_ptr<Arbitrator> arbitrator_;
-  std::map<int, Reply> waiting_;  // by rank
-  Advice last_;                   // of the round closed last, without a batch
-  std::vector<int> last_sizes_;   // empty before the first round
+  std::map<int, Waiting> waiting_;  // by rank
+  Advice last_;                     // of the round closed last, without a batch
+  std::vector<int> last_sizes_;     // empty before the first round
   std::vector<bool> last_active_;
   double seconds_ = 0;
   int partial_rounds_ = 0;
