@@ -1,9 +1,11 @@
-// Owns a file descriptor: closed with the object. Movable; one thread at a time.
+// Owns a file descriptor: closed with the object. Movable; one thread at a time. And those that this
+// process has open, whoever opened them.
 #pragma once
 
 #include <unistd.h>
 
 #include <utility>
+#include <vector>
 
 namespace dynamix {
 
@@ -29,5 +31,8 @@ class FileDescriptor {
  private:
   int number_ = -1;
 };
+
+// Empty when the system does not say. One that is closed meanwhile may be another file by now.
+std::vector<int> OpenDescriptors();
 
 }  // namespace dynamix

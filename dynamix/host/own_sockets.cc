@@ -5,10 +5,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <charconv>
-#include <filesystem>
-#include <string>
-#include <system_error>
+
+#include "dynamix/host/file_descriptor.h"
 
 namespace dynamix {
 namespace {
@@ -32,13 +30,8 @@ std::uint64_t NumberOf(int file) {
 
 std::vector<OwnSocket> ConnectedSockets() {
   std::vector<OwnSocket> found;
-  std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", failed)) {
-    const std::string name = entry.path().filename();
-    int file = -1;
-    std::from_chars(name.data(), name.data() + name.size(), file);
+  for (const int file : OpenDescriptors())
     if (IsConnected(file)) found.push_back({file, NumberOf(file)});
-  }
   return found;
 }
 

@@ -8,12 +8,12 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <set>
-#include <system_error>
+#include <vector>
+
+#include "dynamix/host/file_descriptor.h"
 
 namespace dynamix {
 namespace {
@@ -34,14 +34,8 @@ bool Listens(int file, int port) {
 
 // All descriptors of this process that listen on the port.
 std::vector<int> FindListeners(int port) {
-  std::vector<int> found;
-  std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", failed)) {
-    const std::string name = entry.path().filename();
-    int file = -1;
-    std::from_chars(name.data(), name.data() + name.size(), file);
-    if (Listens(file, port)) found.push_back(file);
-  }
+  std::vector<int> found = OpenDescriptors();
+  std::erase_if(found, [port](int file) { return !Listens(file, port); });
   return found;
 }
 
