@@ -69,9 +69,9 @@ class ServedJob {
     Advice advice;
   };
   using Answers = std::vector<Answered>;
+  // A worker that joins anew may take the rounds back before the window that another one asked about.
   struct Waiting {
-    std::int64_t window =
-        0;  // asked about; a worker that joins anew may take rounds back before it
+    std::int64_t window = 0;  // asked about
     Reply reply;
   };
 
