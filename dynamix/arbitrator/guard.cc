@@ -57,7 +57,7 @@ Guard::State Guard::Observe(const Round& round) {
       if (IsWorse() && !RunsItsStart(round)) FallBack(round);
       break;
     case State::kFallsBack:
-      if (alone_.size() != round.entries.size()) ShareStart(round);
+      if (!IsSharedBy(round)) ShareStart(round);
       if (--hold_left_ > 0) break;
       best_loss_ = loss_.value();
       state_ = State::kAdvises;
@@ -91,12 +91,15 @@ void Guard::FallBack(const Round& round) {
   ShareStart(round);
 }
 
+bool Guard::IsSharedBy(const Round& round) const {
+  return std::equal(alone_.begin(), alone_.end(), round.entries.begin(), round.entries.end(),
+                    [](int batch, const RoundEntry& entry) { return (batch > 0) == entry.active; });
+}
+
 void Guard::ShareStart(const Round& round) {
-  alone_ = Batches(round);
-  if (!time_.known()) return;
-  const std::vector<double> shares = time_.Split(round, StartBatch(round));
-  for (std::size_t i = 0; i < alone_.size(); ++i)
-    if (round.entries[i].active) alone_[i] = static_cast<int>(std::lround(shares[i]));
+  alone_.clear();
+  for (const double share : time_.Split(round, StartBatch(round)))
+    alone_.push_back(static_cast<int>(std::lround(share)));
 }
 
 void Guard::Reset() {

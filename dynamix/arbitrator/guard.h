@@ -45,7 +45,7 @@ class Guard {
   State Observe(const Round& round);
   State state() const { return options_.on ? state_ : State::kAdvises; }
 
-  // To fall back to, one per entry of the last round.
+  // To fall back to, one per entry of the last round; 0 for inactive ones.
   const std::vector<int>& batches() const { return alone_; }
   int fallbacks() const { return fallbacks_; }
   // Of the last round; missing when not measured, or nothing was changed.
@@ -61,6 +61,7 @@ class Guard {
   double Standing(const Round& round) const;
   bool IsWorse() const;
   void FallBack(const Round& round);
+  bool IsSharedBy(const Round& round) const;  // batches(), by those who are active
   void ShareStart(const Round& round);
 
   GuardOptions options_;

@@ -116,6 +116,18 @@ TEST(GuardTest, TheMedianOfSomeRoundsDecides) {
   EXPECT_EQ(guard.fallbacks(), 2);
 }
 
+TEST(GuardTest, InAFallbackTheStartOfThoseWhoAreThereIsShared) {
+  Guard guard({.rounds = 1});
+  guard.Observe(PlainRound(200, 1));
+  ASSERT_EQ(guard.Observe(PlainRound(200, 1)), Guard::State::kFallsBack);
+  Round round = PlainRound(16, 1);
+  round.entries[1].active = false;
+  guard.Observe(round);
+  EXPECT_EQ(guard.batches(), (std::vector<int>{16, 0})) << "one has left";
+  guard.Observe(PlainRound(16, 1));
+  EXPECT_EQ(guard.batches(), (std::vector<int>{16, 16})) << "and is back";
+}
+
 // The start batches as the user gave them are nobody's advice, however unequal the workers, and
 // whatever becomes of the loss.
 TEST(GuardTest, AJobThatRunsItsStartIsLeftAsItIs) {
