@@ -101,8 +101,10 @@ void AddEvaluateCommand(CLI::App& app, VirtualSuite suite) {
       ->check(CLI::IsMember({"sim", "virtual"}))
       ->capture_default_str();
   command
-      ->add_option("--policies", flags->shared.policies,
-                   "rules (docs/rules.md), shipped policies or files, comma-separated")
+      ->add_option(
+          "--policies", flags->shared.policies,
+          "rules (docs/rules.md), shipped policies or files, comma-separated; guarded:NAME "
+          "gives one the guard of live jobs")
       ->capture_default_str();
   command
       ->add_option("--suite", flags->suite.path,

@@ -34,15 +34,17 @@ PolicySpec FileSpec(const std::string& name, const std::string& path) {
           model->objective, ChecksumOf(bytes.value())};
 }
 
+PolicySpec FindPlainOrGuarded(const std::string& name) {
+  if (!name.starts_with(kGuardedPrefix)) return FindPolicy(name);
+  PolicySpec spec = FindPolicy(name.substr(std::string_view(kGuardedPrefix).size()));
+  spec.name = name;
+  spec.guarded = true;
+  return spec;
+}
+
 }  // namespace
 
 PolicySpec FindPolicy(const std::string& name) {
-  if (name.starts_with(kGuardedPrefix)) {
-    PolicySpec spec = FindPolicy(name.substr(std::string_view(kGuardedPrefix).size()));
-    spec.name = name;
-    spec.guarded = true;
-    return spec;
-  }
   if (IsRule(name)) return RuleSpec(name);
   return FileSpec(name, FindPolicyFile(name));
 }
@@ -61,7 +63,7 @@ std::vector<PolicySpec> FindPolicies(const std::string& names) {
   std::vector<PolicySpec> specs;
   std::stringstream stream(names);
   for (std::string name; std::getline(stream, name, ',');)
-    if (!name.empty()) specs.push_back(FindPolicy(name));
+    if (!name.empty()) specs.push_back(FindPlainOrGuarded(name));
   if (specs.empty()) throw InputError::OutOfRange("--policies", names, "NAME[,NAME...]");
   return specs;
 }

@@ -57,13 +57,17 @@ TEST_F(FindPolicyTest, RulesNeedNoFile) {
   EXPECT_EQ(Complaint("balanced"), "");
 }
 
-TEST_F(FindPolicyTest, AnyPolicyCanBeHadWithTheGuard) {
-  const PolicySpec guarded = FindPolicy("guarded:static:16");
+TEST_F(FindPolicyTest, AnyPolicyCanBeEvaluatedWithTheGuard) {
+  const std::vector<PolicySpec> specs = FindPolicies("static:16,guarded:static:16");
+  ASSERT_EQ(specs.size(), 2u);
+  const PolicySpec& guarded = specs[1];
   EXPECT_TRUE(guarded.guarded);
   EXPECT_EQ(guarded.name, "guarded:static:16") << "a row of its own in tables";
   EXPECT_EQ(guarded.make()->name(), "static:16");
-  EXPECT_FALSE(FindPolicy("static:16").guarded);
-  EXPECT_THAT(Complaint("guarded:balancd"), HasSubstr("did you mean balanced?"));
+  EXPECT_FALSE(specs[0].guarded);
+  EXPECT_THROW(FindPolicies("guarded:balancd"), InputError);
+  EXPECT_THAT(Complaint("guarded:balanced"), HasSubstr("is not allowed"))
+      << "training has a flag for it";
 }
 
 TEST_F(FindPolicyTest, AFileThatIsRefusedIsNamedWithTheReason) {
