@@ -1,7 +1,10 @@
-// The TCP connections of this process, to shut down those that a library opened and does not show:
-// Gloo has no way to end collectives that wait. Needs no privilege; thread-safe. A connection that is
-// closed meanwhile, its number taken by another file, is left alone.
+// The TCP connections of this process that a library opened and does not show: Gloo has no way to
+// end collectives that wait, nor to ask whether a connection still stands. Needs no privilege;
+// thread-safe. A connection that is closed meanwhile, its number taken by another file, is left
+// alone.
 #pragma once
+
+#include <sys/socket.h>
 
 #include <cstdint>
 #include <vector>
@@ -15,11 +18,9 @@ struct OwnSocket {
   bool operator==(const OwnSocket&) const = default;
 };
 
-// All that are connected.
-std::vector<OwnSocket> ConnectedSockets();
-// Those of `after` that are not in `before`.
-std::vector<OwnSocket> NewSockets(const std::vector<OwnSocket>& before,
-                                  const std::vector<OwnSocket>& after);
+// Those that are connected, from one of these addresses of this machine.
+std::vector<OwnSocket> ConnectedSockets(const std::vector<sockaddr_storage>& locals);
+bool IsOpen(const OwnSocket& socket);
 // Both sides of the connection see its end.
 void ShutDown(const OwnSocket& socket);
 

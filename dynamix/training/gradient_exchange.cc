@@ -2,19 +2,19 @@
 
 #include <torch/torch.h>
 
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/comm.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <utility>
 
 #include "dynamix/core/check.h"
+#include "dynamix/training/breakable_group.h"
 #include "dynamix/training/parameters.h"
 #include "dynamix/training/worker_group.h"
 
 namespace dynamix {
 namespace {
 
-using Future = c10::intrusive_ptr<c10::ivalue::Future>;
+using Future = BreakableGroup::Future;
 
 // The stamp outlives the exchange when a late collective completes after a failure: shared with it.
 using Stamp = std::shared_ptr<Clock::time_point>;
@@ -31,7 +31,7 @@ struct GradientExchange::State {
         tail(at::zeros({static_cast<std::int64_t>(length)}, at::kDouble)),
         together(std::make_shared<Clock::time_point>()) {
     if (all.process_group() != nullptr)
-      group = c10::intrusive_ptr<c10d::ProcessGroup>::reclaim_copy(all.process_group());
+      group = c10::intrusive_ptr<BreakableGroup>::reclaim_copy(all.process_group());
   }
 
   // Sends a complete bucket; before the last one, the tail.
@@ -41,10 +41,10 @@ struct GradientExchange::State {
   void Begin(OnReady on_ready);
 
   Parameters& parameters;
-  c10::intrusive_ptr<c10d::ProcessGroup> group;
+  c10::intrusive_ptr<BreakableGroup> group;
   std::unique_ptr<c10d::Reducer> reducer;
   at::Tensor tail;
-  c10::intrusive_ptr<c10d::Work> tail_work;
+  Future tail_sent;
   OnReady on_ready;
   double squared_norm = 0;
   bool sending = false;
@@ -79,12 +79,14 @@ Future GradientExchange::State::Send(std::size_t bucket, at::Tensor& buffer) {
   if (bucket + 1 == parameters.buckets().size()) {
     Ready();
     std::vector<at::Tensor> tails = {tail};
-    tail_work = group->allreduce(tails);
-    tail_work->getFuture()->addCallback(
+    const auto work = group->allreduce(tails);
+    // Before Completed's: whoever waits for that reads the stamp.
+    work->getFuture()->addCallback(
         [stamp = together](c10::ivalue::Future&) { *stamp = Clock::now(); });
+    tail_sent = group->Completed(work);
   }
   std::vector<at::Tensor> buffers = {buffer};
-  sent.push_back(group->allreduce(buffers)->getFuture());
+  sent.push_back(group->Completed(group->allreduce(buffers)));
   sent_buffers.push_back(buffer);
   return sent.back();
 }
@@ -113,8 +115,9 @@ void GradientExchange::State::MakeReducer() {
 
 GradientExchange::GradientExchange(WorkerGroup& group, Parameters& parameters, std::size_t tail)
     : state_(std::make_unique<State>(group, parameters, tail)) {
-  if (!state_->group) return;
-  state_->MakeReducer();
+  if (state_->group) state_->MakeReducer();
+  // A collective of a lost group may still be at the gradients of then.
+  if (!state_->group) Interrupt();
   parameters.ZeroGradients();
 }
 
@@ -163,9 +166,9 @@ bool GradientExchange::interrupted() const { return state_->group && !state_->re
 ExchangeTimes GradientExchange::Finish() {
   DYNAMIX_CHECK(state_->on_ready != nullptr, "Arm or ExchangeNow comes before Finish");
   if (state_->group) {
-    DYNAMIX_CHECK(state_->tail_work, "every bucket was sent");
-    state_->tail_work->wait();
-    state_->tail_work.reset();
+    DYNAMIX_CHECK(state_->tail_sent, "every bucket was sent");
+    state_->tail_sent->waitAndThrow();
+    state_->tail_sent.reset();
   } else {
     state_->squared_norm = state_->parameters.SquaredGradientNorm();
     state_->Ready();

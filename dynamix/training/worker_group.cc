@@ -143,7 +143,7 @@ std::vector<std::unique_ptr<WorkerGroup>> WorkerGroup::ConnectThreads(
   return groups;
 }
 
-c10d::ProcessGroup* WorkerGroup::process_group() const {
+BreakableGroup* WorkerGroup::process_group() const {
   return connection_ ? connection_->group.get() : nullptr;
 }
 
@@ -187,64 +187,54 @@ std::vector<int> WorkerGroup::FindSilent() const {
   return silent;
 }
 
-Status WorkerGroup::AllReduce(std::span<double> values) {
+// Collectives work on tensors of their own: one that failed may still be under way in Gloo.
+template <typename Run>
+Status WorkerGroup::Collect(const Run& run) {
   if (process_group() == nullptr) return Nothing{};
   try {
-    std::vector<at::Tensor> tensors = {View(values)};
-    connection_->group->allreduce(tensors)->wait();
+    run(*connection_->group);
     return Nothing{};
   } catch (const std::exception& error) {
     return PeerLost(error.what());
   }
+}
+
+Status WorkerGroup::AllReduce(std::span<double> values) {
+  return Collect([&](BreakableGroup& group) {
+    std::vector<at::Tensor> tensors = {View(values).clone()};
+    group.Completed(group.allreduce(tensors))->waitAndThrow();
+    View(values).copy_(tensors[0]);
+  });
 }
 
 Status WorkerGroup::AllGather(std::span<const double> own, std::span<double> all) {
-  if (process_group() == nullptr) {
-    std::copy(own.begin(), own.end(), all.begin());
-    return Nothing{};
-  }
-  try {
-    std::vector<double> copy(own.begin(), own.end());
-    std::vector<at::Tensor> inputs = {View(std::span<double>(copy))};
-    std::vector<std::vector<at::Tensor>> outputs(1);
-    for (int rank = 0; rank < size_; ++rank)
-      outputs[0].push_back(View(all.subspan(rank * own.size(), own.size())));
-    connection_->group->allgather(outputs, inputs)->wait();
-    return Nothing{};
-  } catch (const std::exception& error) {
-    return PeerLost(error.what());
-  }
+  std::copy(own.begin(), own.end(), all.begin() + static_cast<std::ptrdiff_t>(rank_ * own.size()));
+  return Collect([&](BreakableGroup& group) {
+    const at::Tensor table = View(all).clone().view({size_, static_cast<std::int64_t>(own.size())});
+    std::vector<at::Tensor> inputs = {table[rank_].clone()};
+    std::vector<std::vector<at::Tensor>> outputs = {table.unbind()};
+    group.Completed(group.allgather(outputs, inputs))->waitAndThrow();
+    View(all).copy_(table.flatten());
+  });
 }
 
-namespace {
-
-void BroadcastTensor(c10d::ProcessGroup& group, const at::Tensor& tensor, int from) {
-  std::vector<at::Tensor> tensors = {tensor};
-  c10d::BroadcastOptions options;
-  options.rootRank = from;
-  group.broadcast(tensors, options)->wait();
+template <typename Number>
+Status WorkerGroup::BroadcastFrom(std::span<Number> values, int from) {
+  return Collect([&](BreakableGroup& group) {
+    std::vector<at::Tensor> tensors = {View(values).clone()};
+    c10d::BroadcastOptions options;
+    options.rootRank = from;
+    group.Completed(group.broadcast(tensors, options))->waitAndThrow();
+    View(values).copy_(tensors[0]);
+  });
 }
-
-}  // namespace
 
 Status WorkerGroup::Broadcast(std::span<double> values, int from) {
-  if (process_group() == nullptr) return Nothing{};
-  try {
-    BroadcastTensor(*connection_->group, View(values), from);
-    return Nothing{};
-  } catch (const std::exception& error) {
-    return PeerLost(error.what());
-  }
+  return BroadcastFrom(values, from);
 }
 
 Status WorkerGroup::Broadcast(std::span<float> values, int from) {
-  if (process_group() == nullptr) return Nothing{};
-  try {
-    BroadcastTensor(*connection_->group, View(values), from);
-    return Nothing{};
-  } catch (const std::exception& error) {
-    return PeerLost(error.what());
-  }
+  return BroadcastFrom(values, from);
 }
 
 }  // namespace dynamix

@@ -20,11 +20,9 @@
 #include "dynamix/core/result.h"
 #include "dynamix/host/rank_place.h"
 
-namespace c10d {
-class ProcessGroup;
-}
-
 namespace dynamix {
+
+class BreakableGroup;
 
 struct WorkerGroupOptions {
   double timeout_s = 60;  // of connecting and of every collective, (0, 86400]
@@ -80,7 +78,7 @@ class WorkerGroup {
   Status Reform(bool take_joiners = false);
 
   // Null for one rank alone.
-  c10d::ProcessGroup* process_group() const;
+  BreakableGroup* process_group() const;
 
   // What to tell the user when a collective threw `what`. Takes up to half a timeout, 5 s at most, to
   // learn which ranks are silent; no time in an elastic group, which is then lost.
@@ -89,6 +87,10 @@ class WorkerGroup {
  private:
   struct Connection;
   std::vector<int> FindSilent() const;
+  template <typename Run>
+  Status Collect(const Run& run);
+  template <typename Number>
+  Status BroadcastFrom(std::span<Number> values, int from);
   WorkerGroup(int rank, int size, std::unique_ptr<Connection> connection);
   void OpenDoor(const std::string& host, std::uint64_t job);
   Status Begin(const RankPlace& place);

@@ -25,6 +25,7 @@ namespace {
 // is lost just then costs the others 5 s.
 constexpr double kFormingTimeoutS = 1;
 constexpr double kFetchTimeoutS = 10;
+constexpr double kPatienceS = 1;  // with a collective that still waits after a connection was lost
 constexpr std::size_t kDoorLength = 32;  // "255.255.255.255:65535" and zeros
 
 // Gloo's meeting point: every rank keeps its own address, and its door gives it to the others. The
@@ -116,11 +117,23 @@ c10::intrusive_ptr<BreakableGroup> WorkerGroup::Connection::Join(
   } else {
     gloo->devices.push_back(c10d::ProcessGroupGloo::createDefaultDevice());
   }
-  if (!options.elastic) return c10::make_intrusive<BreakableGroup>(at, rank, size, gloo);
-  const std::vector<OwnSocket> before = ConnectedSockets();
-  auto made = c10::make_intrusive<BreakableGroup>(at, rank, size, gloo);
-  made->SetSockets(NewSockets(before, ConnectedSockets()));
-  return made;
+  return c10::make_intrusive<BreakableGroup>(at, rank, size, gloo,
+                                             options.elastic ? kPatienceS : 0.0);
+}
+
+void WorkerGroup::Connection::Retire() {
+  c10::intrusive_ptr<BreakableGroup> old;
+  {
+    const std::lock_guard lock(mutex);
+    old.swap(group);
+  }
+  if (!old) return;
+  old->Break();
+  std::erase_if(retired, [](const std::future<void>& one) {
+    return one.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  });
+  retired.push_back(
+      std::async(std::launch::async, [old = std::move(old)]() mutable { old.reset(); }));
 }
 
 // The file of a later team is written before that team has the job's state.
@@ -218,13 +231,7 @@ Status WorkerGroup::Reform(bool take_joiners) {
   DYNAMIX_CHECK(elastic(), "only an elastic group forms anew");
   Rendezvous& rendezvous = *connection_->rendezvous;
   while (true) {
-    connection_->Break();
-    c10::intrusive_ptr<BreakableGroup> old;
-    {
-      const std::lock_guard lock(connection_->mutex);
-      old.swap(connection_->group);
-    }
-    old.reset();  // waits for its collectives, which all have failed
+    connection_->Retire();
     const Result<Team> team = joining() || connection_->LeftOut()
                                   ? rendezvous.Join(connection_->doors)
                                   : rendezvous.Meet(take_joiners);
