@@ -86,7 +86,7 @@ def is_test(path):
     return "testing" in path.parts or path.stem.endswith(("_test", "_fuzz"))
 
 
-PRIVATE_HEADER = "A private header of this room"  # says so in its head: only .cc files include it
+PRIVATE_HEADER = "A private header of this room"  # says so in its head: only .cc files and others like it include it
 
 
 def is_private(path):
@@ -101,8 +101,9 @@ def check_project_include(room, path, name, line, header, root):
     if "testing" in header.split("/") and not is_test(path):
         fail(name, line, f"includes {header}, a test kit")
     made = header.endswith((".pb.h", ".skel.h")) or (root / (header + ".in")).exists()
-    if path.suffix == ".h" and (root / header).exists() and is_private(root / header):
-        fail(name, line, f"{header} is private to its room's .cc files")
+    public = path.suffix == ".h" and not is_private(path)
+    if public and (root / header).exists() and is_private(root / header):
+        fail(name, line, f"{header} is private to its room: no public header includes it")
     if not (root / header).exists() and not made:
         fail(name, line, f"includes {header}, which does not exist")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""dynamix train on a testbed, as root: reports carry eBPF and host metrics, events happen, ctrl-C and kill -9 leave nothing
-that `dynamix testbed clean` does not remove. dynamix launch gives each rank a cgroup. Without root: plain processes, and a
-line that says what is not emulated.
+"""dynamix train on a testbed, as root: reports carry eBPF and host metrics, events happen, workers leave and come back, ctrl-C
+and kill -9 leave nothing that `dynamix testbed clean` does not remove. dynamix launch gives each rank a cgroup. Without root:
+plain processes, and a line that says what is not emulated.
 
 usage: testbed_command_test.py DYNAMIX FASHION_MNIST_FOLDER
 """
@@ -34,8 +34,12 @@ share = 0.1
 at = 1
 duration = 100
 factor = 10
+"""
+LEAVE = """
 [[event]]
 kind = "leave"
+target = "fastest"
+share = 0.3
 at = 1
 duration = 1
 """
@@ -88,7 +92,7 @@ def check_run(program, work):
             break
     assert slowed and min(slowed) > 40 and min(others) < 20, (slowed, others)
     assert 4000 <= min(least_rtt_us) and max(least_rtt_us) < 30000, least_rtt_us  # 2 ms each way
-    assert "8 nodes in network namespaces" in done.stderr and "leave and join" in done.stderr, done.stderr
+    assert "8 nodes in network namespaces" in done.stderr, done.stderr
     for report in rounds[-1]["reports"]:
         network, host = report["network"], report["host"]
         assert network["tier"] == 4 and network["bytes_sent"] > 1000, report
@@ -107,6 +111,28 @@ def check_interrupt(program, work):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=200)
     assert process.returncode == 128 + signal.SIGINT and "--resume" in errors, (process.returncode, errors)
+    assert not of(process), of(process)
+
+
+def check_leave(program, work):
+    """The first of three workers leaves and comes back; training goes on meanwhile."""
+    (work / "nodes.toml").write_text(CLUSTER + LEAVE)
+    folder = work / "leave"
+    process = subprocess.Popen(command(program, work, folder, "--workers", "3"), stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+
+    def teams():
+        """How many workers were there, whenever that changed."""
+        sizes = [sum(report is not None for report in line["reports"]) for line in lines(folder)]
+        return [size for before, size in zip([None] + sizes, sizes) if size != before]
+
+    wait_for(lambda: teams()[-2:] == [2, 3], process)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=200)
+    (work / "nodes.toml").write_text(CLUSTER)
+    for sentence in ("workers that leave are killed", "rank 0 leaves, as its cluster says", "is now 2 of 3 workers: 1, 2",
+                     "rank 0 comes back, as its cluster says", "is now 3 of 3 workers: 0, 1, 2"):
+        assert sentence in errors, (sentence, errors)
     assert not of(process), of(process)
 
 
@@ -179,6 +205,7 @@ def main():
             return
         check_run(program, work)
         check_interrupt(program, work)
+        check_leave(program, work)
         os.environ["TMPDIR"] = str(work)  # a launcher that is killed leaves its folder there
         check_kill(program, work)
         check_launch(program, work)

@@ -14,6 +14,7 @@ int LaunchOnTestbed(const JobSpec& job, const std::string& testbed, bool quiet,
   options.nodes = ResolveNodes(job.scenario, job.workers);
   options.events = EventsOf(job);
   options.network = testbed != "plain";
+  options.elastic = launch.elastic;
   if (testbed == "quota") options.quota_cpus = std::thread::hardware_concurrency();
   const Testbed nodes(options);
   for (const std::string& note : nodes.notes())
@@ -23,6 +24,7 @@ int LaunchOnTestbed(const JobSpec& job, const std::string& testbed, bool quiet,
   if (!nodes.interface().empty())
     launch.environment.emplace_back("GLOO_SOCKET_IFNAME", nodes.interface());
   launch.enter = [&](int rank) { return nodes.Enter(rank); };
+  if (launch.elastic) launch.away = [&](int rank) { return nodes.Away(rank); };
   return Launch(launch);
 }
 

@@ -60,6 +60,12 @@ int Workers(const TrainFlags& flags, const Scenario& scenario) {
   return flags.workers > 0 ? flags.workers : scenario.workers;
 }
 
+bool WorkersLeave(const Scenario& scenario) {
+  return std::any_of(scenario.events.begin(), scenario.events.end(), [](const Event& event) {
+    return event.kind == EventKind::kLeave || event.kind == EventKind::kJoin;
+  });
+}
+
 // Starting anew replaces what the folder holds: fine for a finished run, a loss for another one.
 void RequireNothingUnfinished(const fs::path& folder) {
   if (!HasCheckpoint(folder) || fs::exists(folder / "summary.json")) return;
@@ -89,6 +95,9 @@ TrainJob MakeJob(const TrainFlags& flags) {
                     how = policy + "-" + std::to_string(flags.seed);
   job.name = what + std::to_string(spec.workers) + "-" + how;
   job.training = what + how;
+  // A cluster whose workers leave has jobs that go on without them.
+  job.elastic = flags.elastic ||
+                (flags.backend == "live" && !flags.cluster.empty() && WorkersLeave(spec.scenario));
   if (!flags.no_record) job.folder = flags.run.empty() ? "runs/" + job.name : flags.run;
   job.config = FormatRunConfig(ConfigOf(flags, spec));
   return job;
@@ -151,23 +160,19 @@ void RunSimulated(const TrainFlags& flags, const TrainJob& job) {
   RunEnvironment(flags, job, *task.MakeEnvironment(), &task.reference);
 }
 
-void RequireElastic(const TrainFlags& flags) {
-  if (flags.elastic && flags.backend != "live")
-    throw InputError("--elastic is for --backend live: the other backends lose no ranks");
-  if (!flags.elastic && (flags.min_workers > 1 || flags.max_restarts > 0))
-    throw InputError("--min-workers and --max-restarts are for --elastic jobs");
-}
-
 void Train(const TrainFlags& flags) {
   if (flags.resume && (flags.backend != "live" || flags.no_record))
     throw InputError(
         "--resume is for --backend live with a run folder: others leave no checkpoint");
-  RequireElastic(flags);
+  if (flags.elastic && flags.backend != "live")
+    throw InputError("--elastic is for --backend live: the other backends lose no ranks");
   const TrainJob job = MakeJob(flags);
+  if (!job.elastic && (flags.min_workers > 1 || flags.max_restarts > 0))
+    throw InputError("--min-workers and --max-restarts are for --elastic jobs");
   if (flags.min_workers > job.spec.workers)
     throw InputError::OutOfRange("--min-workers", flags.min_workers,
                                  "at most the job's " + std::to_string(job.spec.workers));
-  const bool joins = flags.elastic && OwnPlace().restarts > 0;  // the run that is under way
+  const bool joins = job.elastic && OwnPlace().restarts > 0;  // the run that is under way
   if (!flags.resume && !job.folder.empty() && !joins) RequireNothingUnfinished(job.folder);
   if (flags.backend == "sim") return RunSimulated(flags, job);
   if (flags.backend == "virtual") return RunVirtual(flags, job);
@@ -280,7 +285,8 @@ void AddLiveFlags(CLI::App& command, TrainFlags& flags) {
 
 void AddElasticFlags(CLI::App& command, TrainFlags& flags) {
   command.add_flag("--elastic", flags.elastic,
-                   "live: go on without ranks that are lost, and take in those that come back");
+                   "live: go on without ranks that are lost, and take in those that come back; "
+                   "always with a --cluster whose workers leave or join");
   command
       .add_option("--min-workers", flags.min_workers,
                   "live, elastic: fewer wait for others, for twice the timeout, and then end")

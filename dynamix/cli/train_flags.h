@@ -58,6 +58,7 @@ struct TrainJob {
   std::string name;              // for tables and folders
   std::string training;          // for checkpoints: the same on any number of workers
   std::string config;            // effective, as TOML
+  bool elastic = false;          // asked for, or what its cluster needs
 };
 
 // Loads what the flags name. Throws InputError.

@@ -33,7 +33,7 @@ void LaunchRanks(const TrainFlags& flags, const TrainJob& job) {
                        .command = OwnCommand(),
                        .prefix = false,
                        .grace_s = std::clamp(flags.timeout_s, 15.0, 3600.0),
-                       .elastic = flags.elastic,
+                       .elastic = job.elastic,
                        .max_restarts = flags.max_restarts};
   const int code = flags.cluster.empty()
                        ? LaunchPlainly(job, launch)

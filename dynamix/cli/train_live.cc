@@ -133,7 +133,7 @@ LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
           WorkerGroup::Connect(ReadRankPlace([](const char* name) { return std::getenv(name); }),
                                {.timeout_s = flags.timeout_s,
                                 .interface = ExchangeInterface(flags),
-                                .elastic = flags.elastic,
+                                .elastic = job.elastic,
                                 .least_ranks = flags.min_workers}))),
       arbitrator(job.policy, {.guard = {.on = flags.guard}, .seed = job.spec.seed}),
       advisor(MakeAdvisor(flags, job)),
@@ -147,7 +147,7 @@ LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
   shown_samples = live->state().samples;
   shown_seconds = live->state().seconds;
   micro_batch = worker->micro_batch();
-  members = group->members();
+  if (!worker->joined()) members = group->members();
   if (group->rank() == 0) Folder();
 }
 

@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "dynamix/core/input_error.h"
 #include "dynamix/host/launch_folder.h"
@@ -34,6 +35,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kLongestLine = 65536;
 // Words that may wait for a slow reader. With more, the ranks wait too, until they are asked to end.
 constexpr std::size_t kMostWaiting = 1 << 20;
+constexpr int kAskAwayEveryMs = 50;
 // How long a launcher that was asked to end waits for its reader after the last rank.
 constexpr auto kFarewell = std::chrono::milliseconds(300);
 
@@ -59,6 +61,7 @@ struct Rank {
   pid_t pid = -1;  // -1 once it has been waited for
   std::array<Stream, 2> streams;
   int restarts = 0;
+  bool away = false, leaving = false;         // leaving: killed for that, and not waited for yet
   std::optional<Clock::time_point> start_at;  // it is lost, and to be started again
 };
 
@@ -100,6 +103,7 @@ class Launcher {
     for (int rank = 0; rank < options_.ranks; ++rank) Start(rank);
     while (Running() || Reading() || Waiting()) {
       Step();
+      FollowAbsences();
       Restart();
     }
     return code_ != 0 || done_ ? code_ : lost_code_;
@@ -223,6 +227,7 @@ class Launcher {
     std::optional<Clock::time_point> until;
     for (const Rank& rank : ranks_)
       if (rank.start_at && (!until || *rank.start_at < *until)) until = rank.start_at;
+    if (options_.away && !stopping_) return kAskAwayEveryMs;
     if (stopping_) until = Running() ? kill_at_ : ended_at_.value_or(Clock::now()) + kFarewell;
     if (!until) return -1;
     const auto left =
@@ -301,6 +306,7 @@ class Launcher {
     // Whatever the rank started goes with it.
     kill(-ranks_[rank].pid, SIGKILL);
     ranks_[rank].pid = -1;
+    if (std::exchange(ranks_[rank].leaving, false)) return;
     const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (code == 0) done_ = true;
     if (code == 0 || code_ != 0) return;
@@ -329,13 +335,31 @@ class Launcher {
     return "; the others go on, and it is started again in " + std::string(seconds) + " s";
   }
 
+  void FollowAbsences() {
+    if (!options_.away || stopping_ || done_) return;
+    std::vector<bool> absent;
+    for (int rank = 0; rank < options_.ranks; ++rank) absent.push_back(options_.away(rank));
+    if (std::find(absent.begin(), absent.end(), false) == absent.end()) return;
+    for (int rank = 0; rank < options_.ranks; ++rank) {
+      Rank& one = ranks_[rank];
+      const bool away = absent[rank];
+      if (away == one.away || (away && one.pid < 0)) continue;
+      one.away = away;
+      if (away) one.leaving = kill(-one.pid, SIGKILL) == 0;
+      if (!away) one.start_at = Clock::now();
+      Say(outputs_[1],
+          "dynamix launch: rank " + std::to_string(rank) +
+              (away ? " leaves, as its cluster says\n" : " comes back, as its cluster says\n"));
+    }
+  }
+
   // Only while somebody is there to join.
   void Restart() {
     for (int rank = 0; rank < options_.ranks; ++rank) {
       std::optional<Clock::time_point>& start_at = ranks_[rank].start_at;
       if (!start_at) continue;
       if (stopping_ || done_ || !Running()) start_at.reset();
-      if (!start_at || Clock::now() < *start_at) continue;
+      if (!start_at || Clock::now() < *start_at || ranks_[rank].pid > 0) continue;
       start_at.reset();
       for (Stream& stream : ranks_[rank].streams)
         if (stream.pipe >= 0) Close(rank, stream);

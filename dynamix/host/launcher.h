@@ -33,6 +33,10 @@ struct LaunchOptions {
   bool elastic = false;
   int max_restarts = 0;
   double restart_pause_s = 0.5;  // [0, 60]
+  // Elastic: whether the rank's machine is away just now, asked many times a second. A rank that is
+  // away is killed, and started again when it is not; neither counts as a loss. Absences that would leave
+  // nobody are put off, as in simulation.
+  std::function<bool(int rank)> away;
   // More variables of every rank.
   std::vector<std::pair<std::string, std::string>> environment;
   // Called in each rank before its program, between fork and exec: moves it to its cgroup and its

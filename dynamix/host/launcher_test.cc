@@ -100,6 +100,31 @@ TEST_F(LauncherTest, ALostRankIsStartedAgainUpToTheLimitAndIsToldSo) {
   EXPECT_EQ(Read("restarts"), "0\n1\n2\n");
 }
 
+TEST_F(LauncherTest, ARankThatIsAwayIsKilledAndStartedAgainWhenItIsBack) {
+  const std::string out = (folder_ / "starts").string();
+  LaunchOptions options =
+      Shell(2, "if [ $RANK = 1 ]; then echo $DYNAMIX_RESTARTS >> " + out +
+                   "; test $DYNAMIX_RESTARTS = 1 || sleep 100; exit 0; fi; while [ ! -e " + out +
+                   " ] || [ $(wc -l < " + out + ") -lt 2 ]; do sleep 0.01; done");
+  options.elastic = true;
+  // Away from its first words on, for ten questions.
+  int asked = 0;
+  options.away = [&](int rank) { return rank == 1 && fs::exists(out) && ++asked <= 10; };
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Launch(options), 0);
+  EXPECT_EQ(Read("starts"), "0\n1\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "dynamix launch: rank 1 leaves, as its cluster says\n"
+            "dynamix launch: rank 1 comes back, as its cluster says\n");
+}
+
+TEST_F(LauncherTest, AnAbsenceOfEverybodyIsPutOff) {
+  LaunchOptions options = Shell(2, "sleep 0.5");
+  options.elastic = true;
+  options.away = [](int) { return true; };
+  EXPECT_EQ(Launch(options), 0);
+}
+
 TEST_F(LauncherTest, RanksThatIgnoreTheRequestAreKilled) {
   LaunchOptions options = Shell(2,
                                 "trap '' TERM; if [ $RANK = 1 ]; then exit 7; fi; "

@@ -1,6 +1,7 @@
 #include "dynamix/host/own_sockets.h"
 
 #include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <algorithm>

@@ -4,10 +4,10 @@
 // alone.
 #pragma once
 
-#include <sys/socket.h>
-
 #include <cstdint>
 #include <vector>
+
+struct sockaddr_storage;  // of <sys/socket.h>
 
 namespace dynamix {
 

@@ -45,6 +45,15 @@ bool Testbed::Enter(int rank) const noexcept {
   return cgroups_.Enter(rank) && (!network_ || network_->Enter(rank));
 }
 
+bool Testbed::Away(int rank) const {
+  const double now = clock_ ? clock_->seconds() : 0;
+  if (!options_.elastic || now <= 0) return false;
+  return std::any_of(options_.events.begin(), options_.events.end(), [&](const TimedEvent& event) {
+    return event.kind == EventKind::kLeave && event.worker == rank && event.begin_s <= now &&
+           now < event.end_s;
+  });
+}
+
 std::string Testbed::address() const {
   return network_ ? EmulatedNetwork::Address(0) : "127.0.0.1";
 }
@@ -101,7 +110,11 @@ void Testbed::MakeQuotas() {
 
 void Testbed::NoteEvents() {
   if (HasKind(options_.events, EventKind::kLeave))
-    notes_.push_back("leave and join events are not emulated: a live job keeps its ranks");
+    notes_.push_back(
+        options_.elastic
+            ? "workers that leave are killed; those that come back are started then, and take "
+              "their share when they have loaded their data"
+            : "leave and join events are not emulated: this job keeps its ranks");
   if (network_) return;
   if (HasKind(options_.events, EventKind::kBandwidth) || HasKind(options_.events, EventKind::kLoss))
     notes_.push_back("bandwidth and loss events are not emulated");

@@ -8,8 +8,8 @@
 // As root: a network namespace per node with its bandwidth, loss and latency (emulated_network.h)
 // and a cgroup per rank. Otherwise plain processes. Device speed is the ranks' own pacing (pace.h),
 // or a CPU quota. Bandwidth and loss events happen at their times of the job's clock, which a rank
-// sets; slowdowns in the ranks' pace, or in their quotas. Live jobs have a fixed number of ranks,
-// so nobody leaves or joins.
+// sets; slowdowns in the ranks' pace, or in their quotas. Of an elastic job, ranks leave and come
+// back: Away says who, for the launcher to follow.
 //
 // notes() tells what is emulated and what is not. A part that fails later is said once on stderr,
 // and the job goes on. After kill -9 only cgroups stay, until the next testbed or `dynamix testbed
@@ -37,6 +37,7 @@ struct TestbedOptions {
   // Speed by CPU quota instead of the ranks' pace: the nodes share so many CPUs in proportion to
   // their speed. 0: pace.
   double quota_cpus = 0;
+  bool elastic = false;  // the job goes on without ranks that leave, and takes them in again
 };
 
 class Testbed {
@@ -47,6 +48,9 @@ class Testbed {
 
   // Moves the calling process to the rank's node; may be called between fork and exec.
   bool Enter(int rank) const noexcept;
+  // Whether an event keeps the rank away just now. Nobody is before the job's clock runs: a rank that
+  // joins late starts with the others, and leaves at once.
+  bool Away(int rank) const;
   std::string address() const;    // of rank 0, for the others
   std::string interface() const;  // of the exchange; empty: loopback
   std::string clock_path() const;

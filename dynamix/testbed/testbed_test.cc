@@ -242,6 +242,27 @@ TEST_F(TestbedTest, QuotasShareTheProcessorsInProportionToSpeedAndFollowSlowdown
   EXPECT_EQ(quota(), 25000);
 }
 
+TEST(TestbedNotesTest, WorkersOfAnElasticJobAreAwayDuringTheirEvents) {
+  TestbedOptions options;
+  options.nodes = {{}, {}, {}};
+  options.network = false;
+  options.elastic = true;
+  options.events = {{EventKind::kLeave, 1, 10, 20, 1}, {EventKind::kLeave, 2, 0, 5, 1}};
+  const Testbed testbed(options);
+  EXPECT_THAT(testbed.notes(), Contains(HasSubstr("workers that leave are killed")));
+  EXPECT_FALSE(testbed.Away(2)) << "the job has not begun";
+  JobClock clock = std::move(JobClock::Open(testbed.clock_path())).value();
+  const auto away = [&](double seconds) {
+    clock.Set(seconds);
+    return std::vector<bool>{testbed.Away(0), testbed.Away(1), testbed.Away(2)};
+  };
+  EXPECT_THAT(away(0.1), testing::ElementsAre(false, false, true));
+  EXPECT_THAT(away(5), testing::ElementsAre(false, false, false));
+  EXPECT_THAT(away(10), testing::ElementsAre(false, true, false));
+  EXPECT_THAT(away(19.9), testing::ElementsAre(false, true, false));
+  EXPECT_THAT(away(20), testing::ElementsAre(false, false, false));
+}
+
 TEST(TestbedNotesTest, SayWhatIsNotEmulated) {
   TestbedOptions options;
   options.nodes = {{.bandwidth_mbps = 25000, .latency_ms = 0.05}, {}};

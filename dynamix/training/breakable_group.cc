@@ -2,6 +2,7 @@
 
 #include <gloo/context.h>
 #include <gloo/transport/tcp/address.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <atomic>
