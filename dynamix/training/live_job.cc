@@ -1,6 +1,7 @@
 #include "dynamix/training/live_job.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include "dynamix/core/input_error.h"
@@ -155,6 +156,7 @@ Status LiveJob::Run(const std::function<bool()>& stop, const std::function<void(
 }
 
 Status LiveJob::EndWindow() {
+  EndWriting(/*wait=*/false);
   Status done = worker_.Together(Worker::kTimed, [this] { return AgreeOnTime(); });
   if (done && worker_.windows() % options_.evaluate_windows == 0)
     done = worker_.Together(Worker::kEvaluated, [this] { return Evaluate(); });
@@ -192,11 +194,25 @@ Status LiveJob::Evaluate() {
   return Nothing{};
 }
 
+void LiveJob::EndWriting(bool wait) {
+  if (!writing_.valid()) return;
+  if (!wait && writing_.wait_for(std::chrono::seconds(0)) == std::future_status::timeout) return;
+  // Hours of training matter more, and the next one may succeed.
+  if (Status written = writing_.get(); !written)
+    state_.warning = written.error() + "; training goes on";
+}
+
 Status LiveJob::Save(bool last) {
   if (options_.folder.empty()) return Nothing{};
+  // One rank writes at a time: whoever was the first has finished when all have met in Save.
+  EndWriting(last || group_.rank() != 0);
   Result<WorkerState> saved = worker_.Save();
   if (!saved) return Error{saved.error()};
   if (group_.rank() != 0) return Nothing{};
+  if (writing_.valid()) {
+    state_.warning = "a checkpoint is left out: the disk has not taken the one before yet";
+    return Nothing{};
+  }
   Checkpoint checkpoint;
   checkpoint.job = options_.name;
   checkpoint.settings = options_.settings;
@@ -204,10 +220,12 @@ Status LiveJob::Save(bool last) {
   checkpoint.time_to_target_s = state_.reached ? state_.time_to_target_s : 0;
   checkpoint.worker = std::move(saved).value();
   if (advisor_ != nullptr) checkpoint.advisor = advisor_->Save();
-  Status written = SaveCheckpoint(options_.folder, checkpoint);
-  if (written || last) return written;
-  // Hours of training matter more, and the next one may succeed.
-  state_.warning = written.error() + "; training goes on";
+  if (last) return SaveCheckpoint(options_.folder, checkpoint);
+  // Deferred, to the end of the next window, when the system refuses a thread.
+  writing_ = std::async(std::launch::async | std::launch::deferred,
+                        [folder = options_.folder, checkpoint = std::move(checkpoint)] {
+                          return SaveCheckpoint(folder, checkpoint);
+                        });
   return Nothing{};
 }
 

@@ -4,11 +4,13 @@
 // Every rank has one with the same options. Rank 0 writes checkpoints; all ranks read them, so the
 // folder is one that all can see. A job that does not resume replaces what is there. An Error says
 // that the ranks are lost, that training diverged or that the last checkpoint could not be written;
-// the one before is whole. A checkpoint on the way that cannot be written stops nobody.
+// the one before is whole. A checkpoint on the way is written beside the training, and one that
+// cannot be written, or takes until the next is due, stops nobody.
 #pragma once
 
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -72,8 +74,10 @@ class LiveJob {
   Status EndWindow();
   Status Evaluate();
   Status AgreeOnTime();
-  // `last`: nothing comes after it, so failing to write is an Error.
+  // `last`: nothing comes after it, so it waits for the disk, and failing to write is an Error.
   Status Save(bool last);
+  // The end of a checkpoint that was being written; waits for it only when told to.
+  void EndWriting(bool wait);
   bool AtEnd() const;
 
   WorkerGroup& group_;
@@ -82,6 +86,7 @@ class LiveJob {
   Advisor* advisor_;
   LiveJobOptions options_;
   LiveJobState state_;
+  std::future<Status> writing_;  // a checkpoint, of those that are or were rank 0
 };
 
 }  // namespace dynamix

@@ -1,7 +1,9 @@
 #include "dynamix/training/live_job.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -9,6 +11,7 @@
 #include <mutex>
 
 #include "dynamix/core/input_error.h"
+#include "dynamix/host/file_descriptor.h"
 #include "dynamix/training/in_process_advisor.h"
 #include "dynamix/training/testing/ranks_conformance.h"
 
@@ -211,6 +214,29 @@ TEST_F(LiveJobTest, ACheckpointThatCannotBeWrittenStopsNobodyBeforeTheEnd) {
   EXPECT_THAT(rank.job.state().warning, testing::HasSubstr("Not a directory"));
   ASSERT_FALSE(done.ok());
   EXPECT_THAT(done.error(), testing::HasSubstr("Not a directory"));
+}
+
+TEST_F(LiveJobTest, TrainingDoesNotWaitForTheDisk) {
+  WorkerGroup alone;
+  Rank rank(*this, alone, options_);
+  ASSERT_TRUE(rank.job.Start().ok());
+  // Whoever looks whether the checkpoint before is whole waits until somebody opens the other end.
+  fs::create_directories(folder_);
+  const std::string blocked = folder_ / "checkpoint.bin";
+  ASSERT_EQ(mkfifo(blocked.c_str(), 0600), 0);
+  std::string warning;
+  std::future<void> disk;
+  const Status done = rank.job.Run([] { return false; },
+                                   [&] {
+                                     if (rank.worker->windows() != 9) return;
+                                     warning = rank.job.state().warning;
+                                     disk = std::async(std::launch::async, [&] {
+                                       const FileDescriptor end(open(blocked.c_str(), O_WRONLY));
+                                     });
+                                   });
+  EXPECT_THAT(warning, testing::HasSubstr("a checkpoint is left out"));
+  EXPECT_TRUE(done.ok()) << done.error();
+  EXPECT_TRUE(LoadCheckpoint(folder_).ok());
 }
 
 class CheckpointTest : public LiveJobTest {};
