@@ -43,10 +43,6 @@ void Override(const TrainFlags& flags, Workload& workload, Scenario& scenario) {
   workload.optimizer.rule = *rule;
 }
 
-RankPlace OwnPlace() {
-  return ReadRankPlace([](const char* name) { return std::getenv(name); });
-}
-
 // Who started this rank knows how many there are; who started none of it asks with --workers.
 int Workers(const TrainFlags& flags, const Scenario& scenario) {
   if (flags.backend == "live") {

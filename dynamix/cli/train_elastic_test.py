@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """dynamix train --elastic with real processes: ranks that are killed, the first one too, leave a smaller team, come back and
 take their share; the record is whole. So does a rank whose network was cut, where namespaces can be made. Fewer than
---min-workers end; their checkpoint is resumed by any number of ranks.
+--min-workers end; their checkpoint is resumed by any number of ranks. Ranks started by hand, as on several machines, come
+back through the run's folder.
 
 usage: train_elastic_test.py DYNAMIX FASHION_MNIST_FOLDER
 """
@@ -9,6 +10,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -125,6 +127,55 @@ def cut_and_healed(job, program, work):
     job.end(128 + signal.SIGTERM)
 
 
+def by_hand(program, work):
+    """Ranks that somebody started on several machines: they share a folder, but no launcher and no store."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    folder, ranks = work / "by_hand", {}
+
+    def start(rank, restarts=0):
+        place = {"RANK": rank, "WORLD_SIZE": 2, "LOCAL_RANK": 0, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+                 "DYNAMIX_RESTARTS": restarts, "OMP_NUM_THREADS": 1}
+        words = [program, "train", "--backend", "live", "--workers", "2", "--workload", str(work / "long.toml"), "--cluster",
+                 str(work / "paced.toml"), "--testbed", "plain", "--window", "5", "--policy", "balanced", "--monitor", "none",
+                 "--data", sys.argv[2], "--run", str(folder), "--elastic"]
+        with open(work / f"by_hand{rank}.log", "a") as log:
+            ranks[rank] = subprocess.Popen(words, stdout=log, stderr=log,
+                                           env={**os.environ, **{name: str(value) for name, value in place.items()}})
+
+    def team():
+        path = folder / "rounds.jsonl"
+        lines = path.read_text().split("\n")[:-1] if path.exists() else []
+        return [slot for slot, batch in enumerate(json.loads(lines[-1])["batches"]) if batch > 0] if lines else None
+
+    def wait_for_team(*slots):
+        begin = time.monotonic()
+        while team() != list(slots):
+            assert time.monotonic() - begin < PATIENCE_S, [(work / f"by_hand{rank}.log").read_text() for rank in (0, 1)]
+            time.sleep(0.02)
+
+    try:
+        for rank in (0, 1):
+            start(rank)
+        wait_for_team(0, 1)
+        for lost in (1, 0):
+            ranks[lost].kill()
+            ranks[lost].wait()
+            wait_for_team(1 - lost)
+            start(lost, restarts=1)
+            wait_for_team(0, 1)
+        assert (folder / "members").stat().st_mode & 0o77 == 0, "the job's key is for its owner only"
+        for process in ranks.values():
+            process.terminate()
+        for process in ranks.values():
+            assert process.wait(timeout=PATIENCE_S) == 130, "interrupted, and saved"
+    finally:
+        for process in ranks.values():
+            process.kill()
+            process.wait()
+
+
 def too_few(job, program, work):
     job.wait_for_rounds(5)
     job.kill(2)
@@ -164,6 +215,8 @@ def main():
         (work / "long.toml").write_text(workload(base_batch=8 * RANKS, planned_samples=1e8, accuracy=0.999))
         (work / "paced.toml").write_text(PACED)
         refused(program, work)
+        by_hand(program, work)
+        print("ok     by_hand", flush=True)
         for check, more in ((killed_and_back, ["--testbed", "plain", "--max-restarts", "2"]),
                             (cut_and_healed, ["--timeout", "8"]),
                             (too_few, ["--testbed", "plain", "--min-workers", "3", "--timeout", "8"])):

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
 #include "dynamix/cli/find_policy.h"
 #include "dynamix/evaluation/table.h"
@@ -11,6 +12,10 @@
 #include "dynamix/simulator/simulated_cluster.h"
 
 namespace dynamix {
+
+RankPlace OwnPlace() {
+  return ReadRankPlace([](const char* name) { return std::getenv(name); });
+}
 
 namespace {
 

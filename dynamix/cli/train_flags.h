@@ -7,6 +7,7 @@
 #include "dynamix/cli/advisor_flags.h"
 #include "dynamix/cli/find_policy.h"
 #include "dynamix/evaluation/evaluation.h"
+#include "dynamix/host/rank_place.h"
 #include "dynamix/job/job_spec.h"
 #include "dynamix/record/run_config.h"
 #include "dynamix/record/run_folder.h"
@@ -60,6 +61,9 @@ struct TrainJob {
   std::string config;            // effective, as TOML
   bool elastic = false;          // asked for, or what its cluster needs
 };
+
+// Of this process among the ranks of a live job, by its environment.
+RankPlace OwnPlace();
 
 // Loads what the flags name. Throws InputError.
 TrainJob MakeJob(const TrainFlags& flags);

@@ -62,6 +62,17 @@ std::optional<JobClock> OpenJobClock() {
   return std::nullopt;
 }
 
+// Where a rank that comes back finds the others, when no launcher gave a store: in the run's folder,
+// which the ranks' machines share. The file holds the job's key, so a folder of its own, for its
+// owner only.
+std::string MembersFile(const RankPlace& place, const TrainJob& job) {
+  if (!job.elastic || !place.store.empty() || job.folder.empty()) return "";
+  const std::filesystem::path own = job.folder / "members";
+  std::filesystem::create_directories(own);
+  std::filesystem::permissions(own, std::filesystem::perms::owner_all);
+  return own / "doors.json";
+}
+
 template <typename T>
 T OrThrow(Result<T> result) {
   if (!result) throw std::runtime_error(result.error());
@@ -129,12 +140,11 @@ BatchReader MakeReader(const TrainFlags& flags, const TrainJob& job) {
 
 LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
     : monitor(StartMonitor(flags)),
-      group(OrThrow(
-          WorkerGroup::Connect(ReadRankPlace([](const char* name) { return std::getenv(name); }),
-                               {.timeout_s = flags.timeout_s,
-                                .interface = ExchangeInterface(flags),
-                                .elastic = job.elastic,
-                                .least_ranks = flags.min_workers}))),
+      group(OrThrow(WorkerGroup::Connect(OwnPlace(), {.timeout_s = flags.timeout_s,
+                                                      .interface = ExchangeInterface(flags),
+                                                      .elastic = job.elastic,
+                                                      .least_ranks = flags.min_workers,
+                                                      .members = MembersFile(OwnPlace(), job)}))),
       arbitrator(job.policy, {.guard = {.on = flags.guard}, .seed = job.spec.seed}),
       advisor(MakeAdvisor(flags, job)),
       classifier(job.spec.workload.model, MakeReader(flags, job), flags.seed),
