@@ -1,6 +1,7 @@
 // Benchmark of the training runtime. Prints one JSON object.
 //   training_bench one MODEL WIDTH BATCH    one rank: plain libtorch loop and Worker, in turns
 //   training_bench rank MODEL WIDTH BATCH   a rank of a job (torchrun's environment): Worker
+//   training_bench elastic MODEL WIDTH BATCH   a rank of two jobs, one of them elastic, in turns
 // Everything is on: advisor, tail, noise scale, statistics, reports.
 #include <torch/torch.h>
 
@@ -141,12 +142,40 @@ void OneOfMany(const ModelOptions& options, const BatchReader& reader, int batch
   if (group.value()->rank() == 0) std::printf("{\"samples_per_s\": %.1f}\n", rate);
 }
 
+// Turns have a fixed length, so that all ranks change jobs together.
+void Elastic(const ModelOptions& options, const BatchReader& reader, int batch) {
+  RankPlace place = ReadRankPlace(std::getenv);
+  const auto connect = [&](bool elastic) {
+    auto group = WorkerGroup::Connect(place, {.elastic = elastic});
+    if (!group) throw std::runtime_error(group.error());
+    place.store += ".next";
+    return std::move(group).value();
+  };
+  const auto fixed_group = connect(false), elastic_group = connect(true);
+  Adaptive fixed(*fixed_group, options, reader, batch);
+  Adaptive elastic(*elastic_group, options, reader, batch);
+  const int iterations = std::atoi(std::getenv("BENCH_ITERATIONS"));
+  const auto seconds = [&](Adaptive& job) {
+    const Clock::time_point start = Clock::now();
+    for (int i = 0; i < iterations; ++i) job.Iterate();
+    return SecondsSince(start);
+  };
+  std::vector<double> ratios;
+  for (int turn = 0; turn < 4 * kTurns; ++turn) {
+    // In both orders: whoever comes second has the warmer machine.
+    const bool first = turn % 2 == 0;
+    const double one = seconds(first ? fixed : elastic), two = seconds(first ? elastic : fixed);
+    ratios.push_back(first ? two / one : one / two);
+  }
+  if (fixed_group->rank() == 0) std::printf("{\"elastic_vs_fixed\": %.5f}\n", Median(ratios));
+}
+
 }  // namespace
 }  // namespace dynamix
 
 int main(int argc, char** argv) {
   if (argc != 5)
-    return std::fprintf(stderr, "usage: training_bench one|rank MODEL WIDTH BATCH\n"), 2;
+    return std::fprintf(stderr, "usage: training_bench one|rank|elastic MODEL WIDTH BATCH\n"), 2;
   dynamix::SetThreads(1);
   const dynamix::ModelOptions model{.name = argv[2], .width = std::atof(argv[3])};
   const dynamix::BatchReader reader(std::make_shared<const dynamix::Dataset>(
@@ -155,6 +184,8 @@ int main(int argc, char** argv) {
   const int batch = std::atoi(argv[4]);
   if (std::string(argv[1]) == "one") {
     dynamix::OneRank(model, reader, batch);
+  } else if (std::string(argv[1]) == "elastic") {
+    dynamix::Elastic(model, reader, batch);
   } else {
     dynamix::OneOfMany(model, reader, batch);
   }
