@@ -134,12 +134,12 @@ def by_hand(program, work):
         port = probe.getsockname()[1]
     folder, ranks = work / "by_hand", {}
 
-    def start(rank, restarts=0):
-        place = {"RANK": rank, "WORLD_SIZE": 2, "LOCAL_RANK": 0, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+    def start(rank, restarts=0, size=2):
+        place = {"RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": 0, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
                  "DYNAMIX_RESTARTS": restarts, "OMP_NUM_THREADS": 1}
-        words = [program, "train", "--backend", "live", "--workers", "2", "--workload", str(work / "long.toml"), "--cluster",
-                 str(work / "paced.toml"), "--testbed", "plain", "--window", "5", "--policy", "balanced", "--monitor", "none",
-                 "--data", sys.argv[2], "--run", str(folder), "--elastic"]
+        words = [program, "train", "--backend", "live", "--workers", str(size), "--workload", str(work / "long.toml"),
+                 "--cluster", str(work / "paced.toml"), "--testbed", "plain", "--window", "5", "--policy", "balanced",
+                 "--monitor", "none", "--data", sys.argv[2], "--run", str(folder), "--elastic"]
         with open(work / f"by_hand{rank}.log", "a") as log:
             ranks[rank] = subprocess.Popen(words, stdout=log, stderr=log,
                                            env={**os.environ, **{name: str(value) for name, value in place.items()}})
@@ -159,6 +159,11 @@ def by_hand(program, work):
         for rank in (0, 1):
             start(rank)
         wait_for_team(0, 1)
+        start(7, restarts=1, size=8)
+        assert ranks[7].wait(timeout=PATIENCE_S) == 2, "a rank of another job is refused"
+        assert "WORLD_SIZE = 8 is not allowed: expected 2" in (work / "by_hand7.log").read_text()
+        del ranks[7]
+        (folder / "members/doors.json").write_text("{}")  # of no use to anybody, and no harm
         for lost in (1, 0):
             ranks[lost].kill()
             ranks[lost].wait()

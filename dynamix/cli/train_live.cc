@@ -344,6 +344,22 @@ nlohmann::json LiveRank::Summary(const TrainFlags& flags, const TrainJob& job) {
   return SummaryJson(flags, job, result, figures);
 }
 
+// Whoever started elastic ranks believes the one that ends well, so they wait for the first one's
+// word on the record.
+constexpr double kFinished = 0, kRecordLost = 1, kFailed = 2;
+
+void TellTheOthers(WorkerGroup& group, double word) {
+  if (group.elastic()) (void)group.AllReduce(std::span<double>(&word, 1));
+}
+
+void EndAsTheFirst(WorkerGroup& group) {
+  double word = 0;
+  if (!group.elastic()) return;
+  if (!group.AllReduce(std::span<double>(&word, 1)) || word == kFailed)
+    throw std::runtime_error("the first rank did not finish");
+  if (word == kRecordLost) throw RecordLost("the first rank could not keep the whole record");
+}
+
 }  // namespace
 
 void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
@@ -354,20 +370,28 @@ void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
   const auto first = [&] { return rank.group->rank() == 0; };
   std::optional<JobClock> clock = OpenJobClock();
   {
-    ProgressBar bar("train", static_cast<long>(job.spec.workload.optimizer.planned_samples),
-                    flags.json || !first(), static_cast<long>(rank.live->state().samples));
-    rank.Show(bar);
+    std::optional<ProgressBar> bar;
+    bool drawn = false;
+    const auto show = [&] {
+      if (!bar || (first() && !drawn)) {
+        drawn = first();
+        bar.emplace("train", static_cast<long>(job.spec.workload.optimizer.planned_samples),
+                    flags.json || !drawn, static_cast<long>(rank.live->state().samples));
+      }
+      rank.Show(*bar);
+    };
+    show();
     OrThrow(rank.live->Run(
         [&] {
           if (clock && first()) clock->Set(rank.live->state().seconds);
           return static_cast<bool>(interrupted);
         },
         [&] {
-          rank.Show(bar);
+          show();
           // Of this rank only: the others' reports go elsewhere.
           if (!flags.advisor.address.empty()) rank.Add(rank.worker->report());
         }));
-    rank.Show(bar);
+    show();
   }
   const LiveJobState& state = rank.live->state();
   if (state.stopped) {
@@ -378,14 +402,23 @@ void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
                    job.folder.c_str());
     throw Interrupted();
   }
-  if (!first()) return;
+  if (!first()) return EndAsTheFirst(*rank.group);
   const nlohmann::json summary = rank.Summary(flags, job);
   if (!flags.json && summary["pace_ratio"].is_number() && summary["pace_ratio"] > 1.2)
     std::fprintf(stderr,
                  "this machine is too slow or too busy for this cluster: compute took %.2f times "
                  "as long as on its nodes\n",
                  summary["pace_ratio"].get<double>());
-  FinishRun(flags, job, rank.Folder(), summary);
+  try {
+    FinishRun(flags, job, rank.Folder(), summary);
+  } catch (const RecordLost&) {
+    TellTheOthers(*rank.group, kRecordLost);
+    throw;
+  } catch (...) {
+    TellTheOthers(*rank.group, kFailed);
+    throw;
+  }
+  TellTheOthers(*rank.group, kFinished);
 }
 
 }  // namespace dynamix

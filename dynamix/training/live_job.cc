@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "dynamix/core/input_error.h"
 
@@ -30,10 +31,13 @@ std::string Changes(const std::vector<std::string>& now, const std::vector<std::
 }
 
 // In an elastic group a rank that leaves while others are in their last collective would be taken
-// for lost, and they would end the job once more. Whether this one is whole does not matter.
-void LeaveTogether(WorkerGroup& group) {
-  double nothing[] = {0};
-  if (group.elastic()) (void)group.AllReduce(nothing);
+// for lost, and they would end the job once more. Whether this one is whole does not matter. Ranks
+// end alike: of elastic ranks one that ends well is enough for whoever started them.
+Status LeaveTogether(WorkerGroup& group, Status saved) {
+  double failed[] = {saved ? 0.0 : 1.0};
+  if (group.elastic() && group.AllReduce(failed) && failed[0] > 0 && saved)
+    return Error{"the first rank could not write the last checkpoint"};
+  return saved;
 }
 
 }  // namespace
@@ -137,8 +141,7 @@ Status LiveJob::Run(const std::function<bool()>& stop, const std::function<void(
     if (worker_.stopping()) {
       state_.stopped = true;
       Status saved = worker_.Together(Worker::kSaved, [this] { return Save(/*last=*/true); });
-      LeaveTogether(group_);
-      return saved;
+      return LeaveTogether(group_, std::move(saved));
     }
     if (!worker_.window_ended()) {
       ended = state_.samples >= options_.planned_samples;
@@ -151,8 +154,7 @@ Status LiveJob::Run(const std::function<bool()>& stop, const std::function<void(
   Status evaluated = worker_.Together(Worker::kEnded, [this] { return Evaluate(); });
   if (!evaluated) return evaluated;
   Status saved = worker_.Together(Worker::kLastSaved, [this] { return Save(/*last=*/true); });
-  LeaveTogether(group_);
-  return saved;
+  return LeaveTogether(group_, std::move(saved));
 }
 
 Status LiveJob::EndWindow() {

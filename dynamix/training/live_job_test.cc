@@ -216,6 +216,21 @@ TEST_F(LiveJobTest, ACheckpointThatCannotBeWrittenStopsNobodyBeforeTheEnd) {
   EXPECT_THAT(done.error(), testing::HasSubstr("Not a directory"));
 }
 
+TEST_F(LiveJobTest, ElasticRanksEndAlikeWhenTheLastCheckpointCannotBeWritten) {
+  std::ofstream(folder_.string()) << "a file where the folder should be";
+  options_.folder = folder_ / "run";
+  const auto groups = WorkerGroup::ConnectThreads(2, {.timeout_s = 20, .elastic = true});
+  const auto error = [&](int rank) {
+    Rank own(*this, *groups[rank], options_);
+    EXPECT_TRUE(own.job.Start().ok());
+    const Status done = own.job.Run([] { return false; });
+    return done ? std::string() : done.error();
+  };
+  std::future<std::string> other = std::async(std::launch::async, error, 1);
+  EXPECT_THAT(error(0), testing::HasSubstr("Not a directory"));
+  EXPECT_EQ(other.get(), "the first rank could not write the last checkpoint");
+}
+
 TEST_F(LiveJobTest, TrainingDoesNotWaitForTheDisk) {
   WorkerGroup alone;
   Rank rank(*this, alone, options_);

@@ -40,6 +40,11 @@ constexpr std::chrono::duration<double> kJoinerForgotten = std::chrono::seconds(
 
 json Say(const char* word) { return {{"say", word}}; }
 
+bool HasSlot(const Team& team, int slot) {
+  return std::any_of(team.members.begin(), team.members.end(),
+                     [&](const Member& member) { return member.slot == slot; });
+}
+
 std::uint64_t RandomNumber() {
   std::random_device device;
   return (std::uint64_t{device()} << 32 | device()) >> 11;  // exact as a double, too
@@ -107,8 +112,10 @@ json Rendezvous::Answer(const json& question) {
 
 json Rendezvous::NoteJoiner(const json& question) {
   const Member member = question.at("member");
-  if (member.slot < 0 || member.slot >= kSlots) return Say("refused");
+  if (member.slot < 0 || member.slot >= options_.slots) return Say("refused");
   const Team& newest = decided_ ? *decided_ : team_;
+  // Whoever had the slot may be lost, but is not yet: while nobody misses it there is nothing to do.
+  if (!arrived_ && newest.RankOf(member) < 0 && HasSlot(newest, member.slot)) return Say("taken");
   if (newest.RankOf(member) < 0) joiners_[member.slot] = {member, Clock::now()};
   return {{"say", "noted"}, {"team", newest}};
 }
@@ -345,6 +352,8 @@ Result<Team> Rendezvous::Join(const std::vector<std::string>& doors) {
   const json question = {{"ask", "join"}, {"member", self_}};
   Clock::time_point heard_last = Clock::now();
   bool all_ended = false;  // those who are silent may come back; these do not
+  bool taken = false;      // another process is this member, as long as nobody misses it
+  const std::string self = "member " + std::to_string(self_.slot);
   while (Clock::now() - heard_last <
          (all_ended ? kJoinerForgotten : std::chrono::duration<double>(options_.timeout_s))) {
     if (std::optional<Team> team = TakeDecision())
@@ -355,7 +364,10 @@ Result<Team> Rendezvous::Join(const std::vector<std::string>& doors) {
       const Heard heard = AskDoor(door, options_.key, question, patience_s_, &answer);
       all_ended = all_ended && heard == Heard::kRefused;
       if (heard != Heard::kAnswer) continue;
-      heard_last = Clock::now();
+      if (answer.value("say", "") == "refused")
+        return Error{self + " is none of the members of this job, which were fewer at its start"};
+      taken = answer.value("say", "") == "taken";
+      if (!taken) heard_last = Clock::now();
       if (!answer.contains("team")) continue;
       const Team team = answer.at("team");
       for (const Member& member : team.members) known.insert(member.door);
@@ -365,7 +377,8 @@ Result<Team> Rendezvous::Join(const std::vector<std::string>& doors) {
     std::unique_lock lock(mutex_);
     decided_or_not_.wait_for(lock, kJoinerAsksEvery, [this] { return decided_.has_value(); });
   }
-  return Error{"member " + std::to_string(self_.slot) + " found nobody to join"};
+  return Error{
+      self + (taken ? " is there already: another process has its rank" : " found nobody to join")};
 }
 
 void Rendezvous::Publish(const std::string& name, const std::string& bytes) {

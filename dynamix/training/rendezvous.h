@@ -4,7 +4,8 @@
 //
 // A member that finds itself left out (it was stopped, or cut off, and the others went on) asks to
 // join like a new one. One thread calls Meet, Join and Fetch; the door's thread answers meanwhile.
-// Errors: no quorum within twice the timeout, or nobody to join. A private header of this room.
+// Errors: no quorum within twice the timeout, nobody to join, or another process in the slot. A
+// private header of this room.
 #pragma once
 
 #include <chrono>
@@ -29,6 +30,7 @@ enum class Heard;
 
 struct RendezvousOptions {
   int slot = 0;
+  int slots = 1;                   // of the job; nobody has a higher one
   std::string host = "127.0.0.1";  // IPv4, of this machine
   std::string key;                 // of the job: who knows it is believed
   double timeout_s = 60;           // a member that computes longer than this is left out

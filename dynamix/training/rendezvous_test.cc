@@ -28,10 +28,12 @@ class RendezvousTest : public testing::Test {
   }
 
   std::unique_ptr<Rendezvous> MakeOne(int slot, double timeout_s = 20, int least = 1) {
-    return std::make_unique<Rendezvous>(
-        RendezvousOptions{
-            .slot = slot, .key = "secret", .timeout_s = timeout_s, .least_members = least},
-        [] {});
+    return std::make_unique<Rendezvous>(RendezvousOptions{.slot = slot,
+                                                          .slots = 8,
+                                                          .key = "secret",
+                                                          .timeout_s = timeout_s,
+                                                          .least_members = least},
+                                        [] {});
   }
 
   std::future<Result<Team>> Meet(int slot, bool take_joiners = false) {
@@ -130,7 +132,8 @@ TEST_F(RendezvousTest, ThoseWhoStillComputeAreWaitedForAndCalled) {
   std::vector<Member> team;
   for (int slot = 0; slot < 3; ++slot) {
     members_.push_back(std::make_unique<Rendezvous>(
-        RendezvousOptions{.slot = slot, .key = "secret", .timeout_s = 20}, [&] { ++called; }));
+        RendezvousOptions{.slot = slot, .slots = 8, .key = "secret", .timeout_s = 20},
+        [&] { ++called; }));
     team.push_back(members_.back()->self());
   }
   for (const auto& member : members_) member->Begin(team);
@@ -161,8 +164,12 @@ TEST_F(RendezvousTest, AProcessThatTakesTheSlotOfOneThatEndedIsTakenIn) {
   const std::unique_ptr<Rendezvous> again = MakeOne(2);
   auto joining =
       std::async(std::launch::async, [&] { return again->Join({members_[0]->self().door}); });
+  auto first = Meet(0), second = Meet(1);
+  EXPECT_THAT(Slots(first), ElementsAre(0, 1)) << "the loss is one matter, the join another";
+  EXPECT_THAT(Slots(second), ElementsAre(0, 1));
   while (!members_[0]->JoinWaiting()) std::this_thread::yield();
-  auto first = Meet(0, true), second = Meet(1, true);
+  first = Meet(0, true);
+  second = Meet(1, true);
   EXPECT_THAT(Slots(first), ElementsAre(0, 1, 2));
   EXPECT_THAT(Slots(second), ElementsAre(0, 1, 2));
   EXPECT_EQ(members_[0]->team().members[2], again->self());
@@ -220,8 +227,26 @@ TEST_F(RendezvousTest, MembersLeaveBytesForEachOther) {
 
 TEST_F(RendezvousTest, WhoDoesNotKnowTheKeyIsNotAnswered) {
   Make(1);
-  Rendezvous stranger({.slot = 1, .key = "guess", .timeout_s = 0.5}, [] {});
+  Rendezvous stranger({.slot = 1, .slots = 8, .key = "guess", .timeout_s = 0.5}, [] {});
   EXPECT_FALSE(stranger.Join({members_[0]->self().door}).ok());
+  EXPECT_FALSE(members_[0]->JoinWaiting());
+}
+
+TEST_F(RendezvousTest, ASecondProcessOfAMemberThatIsThereIsToldSo) {
+  Make(2);
+  const auto again = MakeOne(1, /*timeout_s=*/0.5);
+  const Result<Team> team = again->Join({members_[0]->self().door, members_[1]->self().door});
+  ASSERT_FALSE(team.ok());
+  EXPECT_EQ(team.error(), "member 1 is there already: another process has its rank");
+  for (const auto& member : members_) EXPECT_FALSE(member->JoinWaiting()) << "nobody is bothered";
+}
+
+TEST_F(RendezvousTest, WhoHasNoSlotOfTheJobIsRefused) {
+  Make(2);
+  const auto other = MakeOne(8);
+  const Result<Team> team = other->Join({members_[0]->self().door});
+  ASSERT_FALSE(team.ok());
+  EXPECT_THAT(team.error(), testing::HasSubstr("member 8 is none of the members of this job"));
   EXPECT_FALSE(members_[0]->JoinWaiting());
 }
 

@@ -91,6 +91,25 @@ class WithoutBrokenPipes {
   sigset_t before_{};
 };
 
+// What the first rank leaves for those who come later.
+struct Members {
+  std::string key;
+  int slots = 0;
+  std::int64_t epoch = 0;
+  std::vector<std::string> doors;
+};
+
+Result<Members> ReadMembers(const std::string& path) {
+  const Result<std::string> text = ReadBytes(path);
+  if (!text) return Error{text.error()};
+  try {
+    const auto json = nlohmann::json::parse(text.value());
+    return Members{json.at("key"), json.at("slots"), json.at("epoch"), json.at("doors")};
+  } catch (const nlohmann::json::exception&) {
+    return Error{"'" + path + "' does not say where the members of a job are"};
+  }
+}
+
 std::uint64_t DrawNumber() {
   std::random_device device;
   return (((std::uint64_t{device()} << 32) | device()) >> 11) | 1;  // exact as a double
@@ -136,15 +155,15 @@ void WorkerGroup::Connection::Retire() {
       std::async(std::launch::async, [old = std::move(old)]() mutable { old.reset(); }));
 }
 
-// The file of a later team is written before that team has the job's state.
+// The file of a later team is written before that team has the job's state. One of another job, or
+// that is none, says nothing of this one.
 bool WorkerGroup::Connection::LeftOut() {
-  const Result<std::string> text = ReadBytes(members_file);
-  if (!text) return false;
-  const auto members = nlohmann::json::parse(text.value(), nullptr, /*allow_exceptions=*/false);
-  if (members.is_discarded() || members.at("epoch") <= rendezvous->team().epoch) return false;
-  auto later = members.at("doors").get<std::vector<std::string>>();
+  const Result<Members> members = ReadMembers(members_file);
+  if (!members || members.value().key != rendezvous->key()) return false;
+  if (members.value().epoch <= rendezvous->team().epoch) return false;
+  const std::vector<std::string>& later = members.value().doors;
   if (std::find(later.begin(), later.end(), rendezvous->self().door) != later.end()) return false;
-  doors = std::move(later);
+  doors = later;
   return true;
 }
 
@@ -161,6 +180,7 @@ void WorkerGroup::OpenDoor(const std::string& host, std::uint64_t key) {
   Connection* connection = connection_.get();  // owns the rendezvous
   connection_->rendezvous =
       std::make_unique<Rendezvous>(RendezvousOptions{.slot = slot_,
+                                                     .slots = slots_,
                                                      .host = host,
                                                      .key = std::to_string(key),
                                                      .timeout_s = options.timeout_s,
@@ -205,13 +225,15 @@ Status WorkerGroup::Begin(const RankPlace& place) {
 
 void WorkerGroup::BeginJoining(const RankPlace& place) {
   const std::string path = connection_->members_file = MembersFile(connection_->options, place);
-  const Result<std::string> text = ReadBytes(path);
-  if (!text) throw std::runtime_error(text.error());
-  const auto members = nlohmann::json::parse(text.value());
-  slots_ = members.at("slots");
-  connection_->doors = members.at("doors").get<std::vector<std::string>>();
+  const Result<Members> members = ReadMembers(path);
+  if (!members) throw std::runtime_error(members.error());
+  slots_ = members.value().slots;
+  if (place.size != slots_)
+    throw InputError::OutOfRange("WORLD_SIZE", place.size,
+                                 std::to_string(slots_) + ", the ranks that the job started with");
+  connection_->doors = members.value().doors;
   OpenDoor(connection_->loopback ? "127.0.0.1" : OwnAddressTowards(place.address),
-           std::stoull(members.at("key").get<std::string>()));
+           std::stoull(members.value().key));
 }
 
 // Rank 0 writes it for those who come later. It holds the job's key: its folder is for its owner

@@ -13,6 +13,7 @@
 namespace dynamix {
 
 void BindCore(pybind11::module_& module);       // reports, rounds, sampler, noise scale, rates
+void BindWindow(pybind11::module_& module);     // windows of all ranks, joined to a round
 void BindPolicies(pybind11::module_& module);   // policies and the arbitrator's loop
 void BindClient(pybind11::module_& module);     // advice over RPC, worker, monitor, rank's place
 void BindSimulator(pybind11::module_& module);  // environments to learn in, evaluation

@@ -19,7 +19,6 @@
 #include "dynamix/core/round.h"
 #include "dynamix/core/sampler.h"
 #include "dynamix/core/squares.h"
-#include "dynamix/core/window_statistics.h"
 #include "python/bindings/bindings.h"
 
 namespace py = pybind11;
@@ -117,13 +116,6 @@ Numbers PackedEntry(const RoundEntry& entry) {
   return Numbers(static_cast<py::ssize_t>(packed.size()), packed.data());
 }
 
-RoundEntry UnpackedEntry(const Numbers& packed) {
-  if (packed.size() != kEntryFields)
-    throw InputError::OutOfRange("entry", std::to_string(packed.size()) + " numbers",
-                                 std::to_string(kEntryFields));
-  return UnpackEntry(packed.data());
-}
-
 // "compute_ms" or "training.loss" of every worker.
 py::array_t<double> FieldOfAll(const Round& round, const std::string& wanted) {
   py::array_t<double> values(static_cast<py::ssize_t>(round.entries.size()));
@@ -176,7 +168,6 @@ void BindRounds(py::module_& module) {
       .def_readwrite("active", &RoundEntry::active)
       .def_readwrite("report", &RoundEntry::report);
   module.def("pack_entry", &PackedEntry, py::arg("entry"));
-  module.def("unpack_entry", &UnpackedEntry, py::arg("packed"));
 
   py::class_<JobSettings>(module, "JobSettings")
       .def(py::init([](const std::string& rule, const std::string& schedule, bool adaptive,
@@ -273,12 +264,6 @@ void BindArithmetic(py::module_& module) {
       });
 
   BindSquares(module);
-
-  py::class_<WindowStatistics>(module, "WindowStatistics")
-      .def(py::init<>())
-      .def("add", &WindowStatistics::Add, py::arg("loss"), py::arg("accuracy"),
-           py::arg("gradient_norm"), py::arg("learning_rate"))
-      .def("make", &WindowStatistics::Make, py::arg("noise_scale"), py::arg("progress"));
 
   module.def(
       "learning_rate_factor",

@@ -8,6 +8,7 @@ PYBIND11_MODULE(_core, module) {
   pybind11::register_exception<dynamix::InputError>(module, "InputError", PyExc_ValueError).doc() =
       "Bad input. Names the field, the value and what is allowed.";
   dynamix::BindCore(module);
+  dynamix::BindWindow(module);
   dynamix::BindPolicies(module);
   dynamix::BindClient(module);
   dynamix::BindSimulator(module);

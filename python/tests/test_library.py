@@ -58,16 +58,32 @@ def test_numbers_that_make_no_round_are_refused(tmp_path):
             dynamix.comparison(folders)
 
 
-def test_packed_entries_are_exact_both_ways():
-    entry = _core.RoundEntry(_core.BatchBounds(2, 99, 3), 12, 15, 7)
-    report = entry.report
-    report.compute_ms = 1 / 3
-    entry.report = report
-    again = _core.unpack_entry(_core.pack_entry(entry))
-    assert (again.batch, again.bounds.granularity, again.report.compute_ms) == (15, 3, 1 / 3)
-    assert numpy.isnan(again.report.training.loss)
-    with pytest.raises(dynamix.InputError, match="entry = 3 numbers"):
-        _core.unpack_entry(numpy.zeros(3))
+def test_windows_of_all_ranks_make_the_entries_of_a_round():
+    """Worked by hand. Rank 1 is first ready in one iteration and last in the other; nobody tells a loss in the second."""
+    entries = [_core.RoundEntry(_core.BatchBounds(2, 99, 3), 12, batch, 7) for batch in (6, 2)]
+    report = entries[0].report
+    report.host.cpu_use = 1 / 3
+    entries[0].report = report
+    #          samples, compute, exchange, weighted and averaged square, loss and its samples, accuracy and its, rate
+    tables = [[[6, 10, 5, 12, 1, 3.0, 6, 3, 6, 0.1], [6, 20, 4, 12, 1, 0, 0, 0, 0, 0.2]],
+              [[2, 4, 11, 8, 3, 3.0, 2, 0, 0, 0.1], [2, 30, 1, 8, 3, 0, 0, 0, 0, 0.2]]]
+    sent = numpy.array([numpy.concatenate([_core.pack_entry(entry), numpy.ravel(table)])
+                        for entry, table in zip(entries, tables)])
+    noise_scale, expected = _core.NoiseScale(), _core.NoiseScale()
+    first, second = (entry.report for entry in _core.join_windows(sent, 2, noise_scale, 0.25))
+    for _ in range(2):
+        expected.add(20, 4, 8, 2)
+    assert noise_scale.state() == expected.state()
+    assert (first.iteration_ms, first.compute_ms, first.wait_ms, first.communication_ms) == (19.5, 15, 2, 2.5)
+    assert (second.iteration_ms, second.compute_ms, second.wait_ms, second.communication_ms) == (23, 17, 3, 3)
+    for rank, report in enumerate((first, second)):
+        assert (report.rank, report.iterations, report.local_batch, report.window) == (rank, 2, (6, 2)[rank], 7)
+        said = report.training
+        assert (said.loss, said.accuracy, said.gradient_norm, said.learning_rate) == (0.75, 0.5, 2, 0.2)
+        assert said.progress == 0.25 and said.noise_scale == pytest.approx(expected.value, nan_ok=True)
+    assert first.host.cpu_use == 1 / 3 and numpy.isnan(second.host.cpu_use)
+    with pytest.raises(dynamix.InputError, match="windows = "):
+        _core.join_windows(sent, 3, noise_scale, 0.25)
 
 
 class Hold:

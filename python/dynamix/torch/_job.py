@@ -99,6 +99,7 @@ class Job:
         self._source = None    # what the loop under way reads
         self._old_tails = deque()
         self._iterations = 0
+        self._factor_of = None  # what the learning rate's factor was computed from
         self._started = time.monotonic()
 
     def _meet(self, batch_size):
@@ -277,9 +278,12 @@ class Job:
         self._exchange.begin(self._samples, total, word)
         if self._loader.switching:
             self._drop_window()
-        self._rate.factor = _core.learning_rate_factor(
-            self._rule, sum(self.batch_sizes) * self._period, self._base_batch * self._period,
-            self._rounds.noise)
+        depends_on = (self._loader.batches, self._period, self._base_batch, self._rounds.noise)
+        if depends_on != self._factor_of:
+            self._factor_of = depends_on
+            self._rate.factor = _core.learning_rate_factor(
+                self._rule, sum(self.batch_sizes) * self._period, self._base_batch * self._period,
+                self._rounds.noise)
 
     def _drop_window(self):
         """A window's numbers belong to one set of batches."""

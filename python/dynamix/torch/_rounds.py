@@ -5,7 +5,6 @@ import numpy
 import torch
 
 from dynamix import _core
-from dynamix.torch._window import COLUMNS, fill_reports
 
 
 class Rounds:
@@ -38,11 +37,8 @@ class Rounds:
                                  batch * period, self.windows)
         if self._monitor is not None:
             self._monitor.measure(entry)
-        packed = _core.pack_entry(entry)
-        gathered = self._exchange.gather(numpy.concatenate([packed, table.ravel()]))
-        tables = gathered[:, len(packed):].reshape(len(gathered), -1, COLUMNS)
-        entries = [_core.unpack_entry(line[:len(packed)]) for line in gathered]
-        fill_reports(entries, tables, self._noise_scale, progress)
+        gathered = self._exchange.gather(numpy.concatenate([_core.pack_entry(entry), table.ravel()]))
+        entries = _core.join_windows(gathered, len(table), self._noise_scale, progress)
         advised = self._decide(entries, settings)
         self.asking = self._advice.submit(self.windows, settings, entries[self._exchange.rank])
         self._period = period

@@ -1,14 +1,8 @@
-"""A window's iterations as numbers: kept on the device, read once, joined over ranks to reports."""
-import math
-
+"""A window's iterations as numbers: kept on the device, read once."""
 import numpy
 import torch
 
-from dynamix import _check, _core
-
-# Columns of a rank's table, one row per iteration.
-SAMPLES, COMPUTE, EXCHANGE, WEIGHTED_SQUARE, AVERAGED_SQUARE = range(5)
-LOSS, LOSS_SAMPLES, ACCURACY, ACCURACY_SAMPLES, RATE, COLUMNS = range(5, 11)
+from dynamix import _check
 
 
 class Sums:
@@ -41,28 +35,34 @@ class Window:
         self._rows.clear()
 
     def table(self, scale):
-        """iterations x COLUMNS. Waits for the device, once. `scale` is what the user multiplied the
-        loss by before backward."""
+        """One row per iteration, as _core.join_windows wants them: samples; milliseconds of compute
+        and of the exchange; squared norm of the own gradient times samples, and of this rank's
+        share of the job's; loss and accuracy, each times its samples and with them; learning rate.
+        Waits for the device, once. `scale` is what the user multiplied the loss by before
+        backward."""
         values = []
         for iteration, sums, _ in self._rows:
-            values += [iteration.own_square, iteration.averaged_square]
-            values += [value for said in sums.values.values() for value, _ in said]
+            values += (iteration.own_square, iteration.averaged_square)
+            for said in sums.values.values():
+                values += [value for value, _ in said]
         host = iter(_read(values))
-        table = numpy.empty((len(self._rows), COLUMNS))
-        for line, (iteration, sums, rate) in zip(table, self._rows):
-            own, averaged = next(host) / scale**2, next(host) / scale**2
-            span = self._clock.milliseconds
-            paused = sum(span(*pause) for pause in iteration.pauses)
-            # Who waits for another rank's count waits for its loader, and does not compute.
-            stalled = span(*iteration.stall) if iteration.stall else 0.0
-            said = []
+        span, square = self._clock.milliseconds, scale**2
+        table = []
+        for iteration, sums, rate in self._rows:
+            own, averaged = next(host) / square, next(host) / square
+            compute = span(iteration.begin, iteration.ready)
+            exchange = span(iteration.ready, iteration.done)
+            for pause in iteration.pauses:
+                compute -= span(*pause)
+            if iteration.stall:
+                # Who waits for another rank's count waits for its loader, and does not compute.
+                stalled = span(*iteration.stall)
+                compute, exchange = compute - stalled, exchange + stalled
+            row = [iteration.samples, compute, exchange, iteration.samples * own, averaged]
             for pairs in sums.values.values():
-                said += [sum(next(host) * samples for _, samples in pairs), sum(samples for _, samples in pairs)]
-            line[:] = (iteration.samples,
-                       span(iteration.begin, iteration.ready) - paused - stalled,
-                       span(iteration.ready, iteration.done) + stalled, iteration.samples * own,
-                       averaged, *said, rate)
-        return table
+                row += (sum(next(host) * samples for _, samples in pairs), sum(samples for _, samples in pairs))
+            table.append(row + [rate])
+        return numpy.array(table, dtype=float)
 
 
 def _read(values):
@@ -70,43 +70,3 @@ def _read(values):
     tensors = [value.double().reshape(()) for value in values if isinstance(value, torch.Tensor)]
     host = iter(torch.stack(tensors).tolist() if tensors else ())
     return [next(host) if isinstance(value, torch.Tensor) else float(value) for value in values]
-
-
-def fill_reports(entries, tables, noise_scale, progress):
-    """Times and training of every rank's report, from all ranks' tables. A rank waits from its last
-    gradient until the slowest rank has its own; iterations begin together, with the end of the
-    exchange before. The noise scale gets each iteration's estimate (core/noise_scale.h)."""
-    compute, exchange = tables[:, :, COMPUTE], tables[:, :, EXCHANGE]
-    wait = numpy.minimum(compute.max(0) - compute, exchange)
-    times = zip(*((part.sum(1) / part.shape[1]).tolist() for part in (compute, exchange, wait)))
-    training = _training(tables, noise_scale, progress)
-    for rank, (entry, (computes, exchanges, waits)) in enumerate(zip(entries, times)):
-        report = entry.report
-        report.rank = rank
-        report.iterations = tables.shape[1]
-        report.local_batch = entry.batch
-        report.iteration_ms = computes + exchanges
-        report.compute_ms = computes
-        report.wait_ms = waits
-        report.communication_ms = exchanges - waits
-        report.training = training
-        entry.report = report
-
-
-def _training(tables, noise_scale, progress):
-    statistics = _core.WindowStatistics()
-    rows, rates = tables.sum(0).tolist(), tables[0, :, RATE].tolist()
-    losses = _means([(row[LOSS], row[LOSS_SAMPLES]) for row in rows])
-    accuracies = _means([(row[ACCURACY], row[ACCURACY_SAMPLES]) for row in rows])
-    for loss, accuracy, row, rate in zip(losses, accuracies, rows, rates):
-        statistics.add(loss, accuracy, math.sqrt(row[AVERAGED_SQUARE]), rate)
-        noise_scale.add(row[WEIGHTED_SQUARE], row[AVERAGED_SQUARE], row[SAMPLES], len(tables))
-    return statistics.make(noise_scale.value, progress)
-
-
-def _means(pairs):
-    """Of (sum, count) per iteration, over the ranks that said something; iterations without a word
-    get the mean of the others."""
-    known = [value / count for value, count in pairs if count > 0]
-    others = sum(known) / len(known) if known else math.nan
-    return [value / count if count > 0 else others for value, count in pairs]
