@@ -4,8 +4,8 @@
 //
 // A member that finds itself left out (it was stopped, or cut off, and the others went on) asks to
 // join like a new one. One thread calls Meet, Join and Fetch; the door's thread answers meanwhile.
-// Errors: no quorum within twice the timeout, nobody to join, or another process in the slot. A
-// private header of this room.
+// Errors: no quorum within twice the timeout, nobody to join, or another process in the slot.
+// A private header of this room.
 #pragma once
 
 #include <chrono>
