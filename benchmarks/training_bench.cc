@@ -161,7 +161,7 @@ void Elastic(const ModelOptions& options, const BatchReader& reader, int batch) 
     return SecondsSince(start);
   };
   std::vector<double> ratios;
-  for (int turn = 0; turn < 4 * kTurns; ++turn) {
+  for (int turn = 0; turn < kTurns; ++turn) {
     // In both orders: whoever comes second has the warmer machine.
     const bool first = turn % 2 == 0;
     const double one = seconds(first ? fixed : elastic), two = seconds(first ? elastic : fixed);
