@@ -124,6 +124,21 @@ TEST_F(ArbitratorMemoryTest, OfAnotherPolicyOnlyWhatIsKnownOfTheJobIsTaken) {
   EXPECT_EQ(second.Step(round).policy, "another");
 }
 
+TEST_F(ArbitratorMemoryTest, ANewPolicyIsNotBlamedForTheOldOne) {
+  Arbitrator arbitrator(Gambling(), Guarded());
+  Round round = job_.Reset();
+  Decision decision = arbitrator.Step(round);
+  for (int i = 0; i < 60 && decision.guard == Guard::State::kAdvises; ++i) {
+    round = Next(decision.sizes);
+    decision = arbitrator.Step(round);
+  }
+  ASSERT_NE(decision.guard, Guard::State::kAdvises) << "the old one has to fail first";
+  arbitrator.SetPolicy(Gambling("another"));
+  decision = arbitrator.Step(Next(decision.sizes));
+  EXPECT_EQ(decision.policy, "another");
+  EXPECT_EQ(decision.guard, Guard::State::kAdvises);
+}
+
 TEST(ParallelForTest, DoesEveryPieceOnceAndPassesOnAFailure) {
   std::vector<int> done(1000, 0);
   ParallelFor(1000, 4, [&](int i) { ++done[i]; });

@@ -32,11 +32,11 @@ int ClampBatch(double wanted, int current, const BatchBounds& bounds) {
   const bool legal = current >= lowest && current <= highest && current % bounds.granularity == 0;
   if (std::isnan(wanted)) wanted = current;
   const double inside = std::clamp<double>(wanted, lowest, highest);
+  // Lowest and highest are multiples, so the nearest one is between them.
   const int nearest =
       static_cast<int>(std::lround(inside / bounds.granularity)) * bounds.granularity;
-  const int clamped = std::clamp(nearest, lowest, highest);
-  if (legal && std::abs(clamped - current) < bounds.dead_band * current) return current;
-  return clamped;
+  if (legal && std::abs(nearest - current) < bounds.dead_band * current) return current;
+  return nearest;
 }
 
 namespace {

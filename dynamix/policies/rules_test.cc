@@ -34,6 +34,14 @@ TEST(BalancedPolicyTest, EqualisesAlsoWhenTimesAreNotProportionalToBatches) {
   EXPECT_LT(loop.Imbalance(), 1.06);
 }
 
+TEST(BalancedPolicyTest, KeepsTheFirstGlobalBatchWhateverOthersDoToIt) {
+  Loop loop("balanced", {4, 2, 1, 1}, 128);
+  loop.Run(3);
+  loop.Show({32});  // a guard, or a person
+  loop.Run(1);
+  EXPECT_NEAR(loop.global_batch(), 512, 4);
+}
+
 TEST(BalancedPolicyTest, FollowsASlowdown) {
   Loop loop("balanced", {4, 2, 1, 1}, 128);
   loop.Run(5);

@@ -78,6 +78,21 @@ std::vector<float> Weights(const Agent& agent) {
   return {p.begin(), p.end()};
 }
 
+// Three steps of one row, rewards 1, 2, 4 and discount 1/2; the second one ends its job. Carried: 1,
+// 2 + 1/2, and 4 alone.
+TEST(RewardScalerTest, WhatAJobEarnedDoesNotReachTheNextOne) {
+  Rollout rollout({.actor_inputs = 1, .critic_inputs = 0, .hidden = {2}, .heads = {2}}, 3, 1);
+  rollout.rewards = {1, 2, 4};
+  rollout.discounts = {.5, .5, .5};
+  rollout.active = {1, 1, 1};
+  rollout.ends = {StepEnd::kContinues, StepEnd::kTerminated, StepEnd::kContinues};
+  RewardScaler scaler{{0}, {}};
+  const double scale = scaler.Update(rollout);
+  EXPECT_NEAR(scaler.moments.mean, 2.5, 1e-3);
+  EXPECT_NEAR(scale, 1 / std::sqrt(1.5), 1e-3);
+  EXPECT_EQ(scaler.running, std::vector<double>{2}) << "of the job under way";
+}
+
 TEST(AgentTest, TheFirstRatioIsExactlyOne) {
   Agent agent(MakeOptions(37), 1);
   World world(37, 2);

@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "dynamix/core/input_error.h"
 #include "dynamix/ppo/actor_critic.h"
 #include "dynamix/ppo/loss.h"
+#include "dynamix/ppo/update.h"
 
 namespace dynamix {
 namespace {
@@ -130,6 +132,32 @@ TEST(LossTest, GradientsAgreeWithFiniteDifferences) {
     p = before;
     EXPECT_NEAR(gradient[i], (up - down) / (2 * step), 1e-7) << "parameter " << i;
   }
+}
+
+// Minibatches are drawn anew in every epoch, and every sample is in one of them.
+TEST(UpdateTest, RowsAreShuffledAndNoneIsLost) {
+  Network<float> network({.actor_inputs = 2, .critic_inputs = 0, .hidden = {3}, .heads = {2}});
+  Rng rng(5);
+  network.Initialize(rng);
+  constexpr int kCount = 40;
+  const std::vector<float> actor(kCount * 2, 0.5F), log_probs(kCount, -0.7F), zeros(kCount);
+  const std::vector<int> actions(kCount, 1);
+  const Samples<float> samples{actor, {}, actions, {}, log_probs, zeros, zeros, {}};
+  Adam<float> adam(network.parameters().size());
+  LossPass<float> loss(network);
+  std::vector<int> in_order(kCount);
+  std::iota(in_order.begin(), in_order.end(), 0);
+  std::vector<int> rows = in_order;
+  PpoOptions options;
+  options.epochs = 1;
+  options.target_kl = 0;
+  UpdateNetwork(network, adam, loss, samples, rows, options, 0, rng);
+  const std::vector<int> first = rows;
+  EXPECT_NE(first, in_order);
+  UpdateNetwork(network, adam, loss, samples, rows, options, 0, rng);
+  EXPECT_NE(rows, first);
+  std::sort(rows.begin(), rows.end());
+  EXPECT_EQ(rows, in_order);
 }
 
 TEST(LossTest, OneRowIsNotNormalised) {

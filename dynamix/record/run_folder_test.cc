@@ -74,6 +74,21 @@ TEST_F(RunFolderTest, ARunComesBackAsItWasRecorded) {
   EXPECT_EQ(run.accuracy, 0.5);
 }
 
+TEST_F(RunFolderTest, ATargetLossIsReachedFromAbove) {
+  RunConfig config;
+  config.job.workload.target.loss = 0.4;
+  RunFolder folder(folder_, FormatRunConfig(config));
+  const std::vector<double> losses = {0.9, 0.5, 0.4, 0.3};
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    json line = Line(static_cast<int>(i));
+    line["loss"] = losses[i];
+    folder.AddRound(line);
+  }
+  const RunRecord run = LoadRun(folder_);  // not finished: the rounds alone say it
+  EXPECT_TRUE(run.reached);
+  EXPECT_EQ(run.time_to_target_s, 6);
+}
+
 TEST_F(RunFolderTest, AnEmptyPathRecordsNothing) {
   RunFolder folder({}, config_);
   folder.AddRound(Line(0));
