@@ -46,7 +46,7 @@ void Override(const TrainFlags& flags, Workload& workload, Scenario& scenario) {
 // Who started this rank knows how many there are; who started none of it asks with --workers.
 int Workers(const TrainFlags& flags, const Scenario& scenario) {
   if (flags.backend == "live") {
-    const RankPlace place = OwnPlace();
+    const RankPlace place = OwnPlace(flags);
     if (place.size > 1 && flags.workers > 0 && flags.workers != place.size)
       throw InputError::OutOfRange("--workers", flags.workers,
                                    std::to_string(place.size) + ", the ranks that were started");
@@ -156,6 +156,26 @@ void RunSimulated(const TrainFlags& flags, const TrainJob& job) {
   RunEnvironment(flags, job, *task.MakeEnvironment(), &task.reference);
 }
 
+void CheckElastic(const TrainFlags& flags, const TrainJob& job) {
+  if (!job.elastic &&
+      (flags.min_workers > 1 || flags.max_workers > 0 || flags.max_restarts > 0 || flags.join))
+    throw InputError(
+        "--min-workers, --max-workers, --max-restarts and --join are for --elastic jobs");
+  if (flags.min_workers > job.spec.workers)
+    throw InputError::OutOfRange("--min-workers", flags.min_workers,
+                                 "at most the job's " + std::to_string(job.spec.workers));
+  if (flags.join && (job.folder.empty() || flags.resume))
+    throw InputError("--join needs the --run folder of a job that is under way, without --resume");
+  if (flags.max_workers == 0) return;
+  if (flags.max_workers < job.spec.workers)
+    throw InputError::OutOfRange("--max-workers", flags.max_workers,
+                                 "at least the job's " + std::to_string(job.spec.workers));
+  if (!flags.cluster.empty())
+    throw InputError("--max-workers is for jobs without --cluster, which says who comes and goes");
+  if (!flags.advisor.address.empty())
+    throw InputError("--max-workers is for jobs without --advisor, which waits for all workers");
+}
+
 void Train(const TrainFlags& flags) {
   if (flags.resume && (flags.backend != "live" || flags.no_record))
     throw InputError(
@@ -163,16 +183,13 @@ void Train(const TrainFlags& flags) {
   if (flags.elastic && flags.backend != "live")
     throw InputError("--elastic is for --backend live: the other backends lose no ranks");
   const TrainJob job = MakeJob(flags);
-  if (!job.elastic && (flags.min_workers > 1 || flags.max_restarts > 0))
-    throw InputError("--min-workers and --max-restarts are for --elastic jobs");
-  if (flags.min_workers > job.spec.workers)
-    throw InputError::OutOfRange("--min-workers", flags.min_workers,
-                                 "at most the job's " + std::to_string(job.spec.workers));
-  const bool joins = job.elastic && OwnPlace().restarts > 0;  // the run that is under way
+  CheckElastic(flags, job);
+  const RankPlace place = OwnPlace(flags);
+  const bool joins = job.elastic && (flags.join || place.restarts > 0);  // the run under way
   if (!flags.resume && !job.folder.empty() && !joins) RequireNothingUnfinished(job.folder);
   if (flags.backend == "sim") return RunSimulated(flags, job);
   if (flags.backend == "virtual") return RunVirtual(flags, job);
-  if (OwnPlace().size == 1 && job.spec.workers > 1) return LaunchRanks(flags, job);
+  if (place.size == 1 && job.spec.workers > 1 && !flags.join) return LaunchRanks(flags, job);
   RunLiveRank(flags, job);
 }
 
@@ -289,6 +306,14 @@ void AddElasticFlags(CLI::App& command, TrainFlags& flags) {
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   command
+      .add_option(
+          "--max-workers", flags.max_workers,
+          "live, elastic: workers that --join may make the team so large; default: --workers")
+      ->check(CLI::Range(1, 4096));
+  command.add_flag("--join", flags.join,
+                   "live, elastic: the command of a job that is under way, with this flag, is one "
+                   "more worker of it, also on another machine that shares the --run folder");
+  command
       .add_option("--max-restarts", flags.max_restarts,
                   "live, elastic: start each lost rank again so often, after a pause that doubles")
       ->check(CLI::Range(0, 1000))
@@ -317,6 +342,8 @@ void AddTrainCommand(CLI::App& app) {
       "  dynamix train --backend live --workers 2 --policy goodput --run runs/mine\n"
       "  dynamix train --backend live --cluster live/demo --policy balanced\n"
       "  dynamix train --backend live --workers 4 --elastic --max-restarts 3 --run runs/mine\n"
+      "  dynamix train --backend live --workers 4 --elastic --max-workers 6 --run runs/mine "
+      "--join\n"
       "  dynamix train --backend live --workers 2 --advisor 127.0.0.1:7040\n"
       "  dynamix launch -n 2 -- dynamix train --backend live --run runs/mine --resume");
   command->callback([flags] { Train(*flags); });

@@ -2,7 +2,7 @@
 """dynamix train --elastic with real processes: ranks that are killed, the first one too, leave a smaller team, come back and
 take their share; the record is whole. So does a rank whose network was cut, where namespaces can be made. Fewer than
 --min-workers end; their checkpoint is resumed by any number of ranks. Ranks started by hand, as on several machines, come
-back through the run's folder.
+back through the run's folder, and new ones join it there.
 
 usage: train_elastic_test.py DYNAMIX FASHION_MNIST_FOLDER
 """
@@ -156,12 +156,12 @@ def by_hand(program, work):
             time.sleep(0.02)
 
     try:
-        for rank in (0, 1):
-            start(rank)
+        start(0)
+        start(1, restarts=1)  # one that ended before all had met, and is awaited
         wait_for_team(0, 1)
         start(7, restarts=1, size=8)
         assert ranks[7].wait(timeout=PATIENCE_S) == 2, "a rank of another job is refused"
-        assert "WORLD_SIZE = 8 is not allowed: expected 2" in (work / "by_hand7.log").read_text()
+        assert "the job started with 2 ranks, and this one says 8" in (work / "by_hand7.log").read_text()
         del ranks[7]
         (folder / "members/doors.json").write_text("{}")  # of no use to anybody, and no harm
         for lost in (1, 0):
@@ -179,6 +179,50 @@ def by_hand(program, work):
         for process in ranks.values():
             process.kill()
             process.wait()
+
+
+def grown(program, work):
+    """A worker that was not there at the start, found by nothing but the run's folder."""
+    folder = work / "grown"
+    words = [program, "train", "--backend", "live", "--workers", "2", "--workload", str(work / "long.toml"), "--window", "5",
+             "--policy", "balanced", "--monitor", "none", "--data", sys.argv[2], "--run", str(folder), "--elastic",
+             "--max-workers", "3"]
+    with open(work / "grown.log", "w") as log:
+        job = subprocess.Popen(words, stdout=log, stderr=log)
+        joined = None
+
+        def wait_for_team(*slots):
+            begin = time.monotonic()
+            path = folder / "rounds.jsonl"
+            while True:
+                lines = path.read_text().split("\n")[:-1] if path.exists() else []
+                if lines and [slot for slot, batch in enumerate(json.loads(lines[-1])["batches"]) if batch > 0] == list(slots):
+                    return
+                assert time.monotonic() - begin < PATIENCE_S and job.poll() is None, (work / "grown.log").read_text()
+                time.sleep(0.02)
+
+        def refused_join(*more):
+            done = subprocess.run([*words, "--join", *more], stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
+            assert done.returncode != 0, done
+            return done.stderr
+
+        try:
+            wait_for_team(0, 1)
+            assert "--evaluate-every = 7.0 (the job has 5.0)" in refused_join("--evaluate-every", "7")
+            joined = subprocess.Popen([*words, "--join"], stdout=log, stderr=log)
+            wait_for_team(0, 1, 2)
+            assert "all 3 workers that the job may have are there" in refused_join()
+            joined.kill()
+            joined.wait()
+            wait_for_team(0, 1)
+            job.terminate()
+            assert job.wait(timeout=PATIENCE_S) == 128 + signal.SIGTERM
+        finally:
+            for process in (job, joined):
+                if process and process.poll() is None:
+                    process.terminate()
+                    process.wait(timeout=PATIENCE_S)
+        assert "nobody answers" in refused_join(), "the job has ended"
 
 
 def too_few(job, program, work):
@@ -204,7 +248,10 @@ def resumed(program, work, folder):
 
 
 def refused(program, work):
-    for more, reason in ((["--max-restarts", "2"], "--min-workers and --max-restarts are for --elastic jobs"),
+    for more, reason in ((["--max-restarts", "2"], "--max-restarts and --join are for --elastic jobs"),
+                         (["--elastic", "--backend", "live", "--workers", "2", "--max-workers", "1"],
+                          "--max-workers = 1 is not allowed: expected at least the job's 2"),
+                         (["--elastic", "--backend", "live", "--join"], "--join needs the --run folder"),
                          (["--elastic"], "--elastic is for --backend live"),
                          (["--elastic", "--backend", "live", "--workers", "2", "--min-workers", "3"],
                           "--min-workers = 3 is not allowed: expected at most the job's 2")):
@@ -222,6 +269,8 @@ def main():
         refused(program, work)
         by_hand(program, work)
         print("ok     by_hand", flush=True)
+        grown(program, work)
+        print("ok     grown", flush=True)
         for check, more in ((killed_and_back, ["--testbed", "plain", "--max-restarts", "2"]),
                             (cut_and_healed, ["--timeout", "8"]),
                             (too_few, ["--testbed", "plain", "--min-workers", "3", "--timeout", "8"])):

@@ -13,8 +13,14 @@
 
 namespace dynamix {
 
-RankPlace OwnPlace() {
-  return ReadRankPlace([](const char* name) { return std::getenv(name); });
+RankPlace OwnPlace(const TrainFlags& flags) {
+  RankPlace place = ReadRankPlace([](const char* name) { return std::getenv(name); });
+  if (!flags.join) return place;
+  place.given = true;
+  place.rank = RankPlace::kAnyFree;
+  place.size = std::max(1, flags.workers);
+  place.store.clear();
+  return place;
 }
 
 namespace {

@@ -46,6 +46,8 @@ struct TrainFlags {
   std::string testbed = "pacing";
   bool elastic = false;  // a lost rank makes the team smaller instead of ending the job
   int min_workers = 1;   // of an elastic job
+  int max_workers = 0;   // of an elastic job; 0: as many as it starts with
+  bool join = false;     // become one more worker of the job that is under way in the run's folder
   int max_restarts = 0;  // of each lost rank of an elastic job
   bool guard = true;     // compares with the batches at the start, and goes back when advice harms
   AdvisorFlags advisor;  // address empty: the arbitrator runs inside rank 0
@@ -62,8 +64,8 @@ struct TrainJob {
   bool elastic = false;          // asked for, or what its cluster needs
 };
 
-// Of this process among the ranks of a live job, by its environment.
-RankPlace OwnPlace();
+// Of this process among the ranks of a live job, by its environment or --join.
+RankPlace OwnPlace(const TrainFlags& flags);
 
 // Loads what the flags name. Throws InputError.
 TrainJob MakeJob(const TrainFlags& flags);

@@ -62,11 +62,10 @@ std::optional<JobClock> OpenJobClock() {
   return std::nullopt;
 }
 
-// Where a rank that comes back finds the others, when no launcher gave a store: in the run's folder,
-// which the ranks' machines share. The file holds the job's key, so a folder of its own, for its
-// owner only.
-std::string MembersFile(const RankPlace& place, const TrainJob& job) {
-  if (!job.elastic || !place.store.empty() || job.folder.empty()) return "";
+// Where a rank that comes later finds the others: in the run's folder, which the ranks' machines
+// share. The file holds the job's key, so a folder of its own, for its owner only.
+std::string MembersFile(const TrainJob& job) {
+  if (!job.elastic || job.folder.empty()) return "";
   const std::filesystem::path own = job.folder / "members";
   std::filesystem::create_directories(own);
   std::filesystem::permissions(own, std::filesystem::perms::owner_all);
@@ -77,6 +76,41 @@ template <typename T>
 T OrThrow(Result<T> result) {
   if (!result) throw std::runtime_error(result.error());
   return std::move(result).value();
+}
+
+// "workload.optimizer.rule = ..." and so on, from the effective configuration: what must stay the
+// same for a resumed job to be the same job. Cluster and policy may change.
+std::vector<std::string> TrainingSettings(const std::string& config) {
+  std::vector<std::string> settings;
+  std::istringstream lines(config);
+  std::string section;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('['))
+      section = line.substr(1, line.find(']') - 1) + ".";
+    else if (!line.empty() && (section.starts_with("workload.") ||
+                               (section == "run." && line.starts_with("window"))))
+      settings.push_back(section + line);
+  }
+  return settings;
+}
+
+// What elastic ranks must say alike, or they would wait for each other in different places.
+std::vector<std::string> SharedSettings(const TrainFlags& flags, const TrainJob& job) {
+  std::vector<std::string> settings = TrainingSettings(job.config);
+  const auto add = [&](const char* name, double value) {
+    settings.push_back(std::string(name) + " = " + nlohmann::json(value).dump());
+  };
+  add("--evaluate-every", flags.evaluate_windows);
+  add("--checkpoint-every", flags.checkpoint_windows);
+  add("--held-out", flags.held_out);
+  add("--time", flags.time_s);
+  add("--epochs", flags.epochs);
+  add("--full", flags.full);
+  add("--seed", flags.seed);
+  add("--no-record", flags.no_record);
+  settings.push_back("--policy = " + flags.policy);
+  settings.push_back("--advisor = " + flags.advisor.address);
+  return settings;
 }
 
 // Everything one rank owns, in order of construction.
@@ -114,22 +148,6 @@ struct LiveRank {
   double overhead_s = 0;  // rank 0
 };
 
-// "workload.optimizer.rule = ..." and so on, from the effective configuration: what must stay the
-// same for a resumed job to be the same job. Cluster and policy may change.
-std::vector<std::string> TrainingSettings(const std::string& config) {
-  std::vector<std::string> settings;
-  std::istringstream lines(config);
-  std::string section;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with('['))
-      section = line.substr(1, line.find(']') - 1) + ".";
-    else if (!line.empty() && (section.starts_with("workload.") ||
-                               (section == "run." && line.starts_with("window"))))
-      settings.push_back(section + line);
-  }
-  return settings;
-}
-
 BatchReader MakeReader(const TrainFlags& flags, const TrainJob& job) {
   const std::string& dataset = job.spec.workload.model.dataset;
   auto data = std::make_shared<const Dataset>(
@@ -140,11 +158,13 @@ BatchReader MakeReader(const TrainFlags& flags, const TrainJob& job) {
 
 LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
     : monitor(StartMonitor(flags)),
-      group(OrThrow(WorkerGroup::Connect(OwnPlace(), {.timeout_s = flags.timeout_s,
-                                                      .interface = ExchangeInterface(flags),
-                                                      .elastic = job.elastic,
-                                                      .least_ranks = flags.min_workers,
-                                                      .members = MembersFile(OwnPlace(), job)}))),
+      group(OrThrow(WorkerGroup::Connect(OwnPlace(flags), {.timeout_s = flags.timeout_s,
+                                                           .interface = ExchangeInterface(flags),
+                                                           .elastic = job.elastic,
+                                                           .least_ranks = flags.min_workers,
+                                                           .most_ranks = flags.max_workers,
+                                                           .settings = SharedSettings(flags, job),
+                                                           .members = MembersFile(job)}))),
       arbitrator(job.policy, {.guard = {.on = flags.guard}, .seed = job.spec.seed}),
       advisor(MakeAdvisor(flags, job)),
       classifier(job.spec.workload.model, MakeReader(flags, job), flags.seed),

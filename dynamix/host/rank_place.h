@@ -20,8 +20,10 @@
 namespace dynamix {
 
 struct RankPlace {
+  static constexpr int kAnyFree = -1;
+
   bool given = false;  // by the environment; else one rank alone
-  int rank = 0;
+  int rank = 0;        // kAnyFree: one more worker of an elastic job that is under way
   int size = 1;
   int local_rank = 0;
   std::string address = "127.0.0.1";  // where rank 0 listens

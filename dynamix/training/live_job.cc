@@ -6,28 +6,13 @@
 #include <utility>
 
 #include "dynamix/core/input_error.h"
+#include "dynamix/training/settings.h"
 
 namespace dynamix {
 namespace {
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-std::string NameOf(const std::string& setting) { return setting.substr(0, setting.find(" = ")); }
-
-// "rule = linear (the checkpoint has none); ..." for every setting both name, with other values.
-std::string Changes(const std::vector<std::string>& now, const std::vector<std::string>& saved) {
-  std::string changes;
-  for (const std::string& setting : now) {
-    const std::string name = NameOf(setting);
-    for (const std::string& before : saved) {
-      if (NameOf(before) != name || before == setting) continue;
-      changes += (changes.empty() ? "" : "; ") + setting + " (the checkpoint has " +
-                 before.substr(name.size() + 3) + ")";
-    }
-  }
-  return changes;
 }
 
 // In an elastic group a rank that leaves while others are in their last collective would be taken
@@ -88,7 +73,8 @@ Result<Checkpoint> LiveJob::Load() const {
   if (loaded.value().job != options_.name)
     throw InputError("the checkpoint in " + options_.folder.string() + " is of `" +
                      loaded.value().job + "`, this job is `" + options_.name + "`");
-  const std::string changes = Changes(options_.settings, loaded.value().settings);
+  const std::string changes =
+      Differences(options_.settings, loaded.value().settings, "the checkpoint");
   if (!changes.empty() && !options_.allow_changed)
     throw InputError("this job is not as the checkpoint in " + options_.folder.string() +
                      " was: " + changes + "; --allow-changed resumes all the same");

@@ -102,6 +102,7 @@ json Rendezvous::Answer(const json& question) {
   {
     const std::lock_guard lock(mutex_);
     if (question.at("ask") == "join") return NoteJoiner(question);
+    if (question.at("ask") == "slot") return OfferSlot();
     if (question.at("to") != self_.incarnation) return Say("stranger");
     answer = AnswerMember(question);
     called = answer.at("say") == "busy";
@@ -118,6 +119,23 @@ json Rendezvous::NoteJoiner(const json& question) {
   if (!arrived_ && newest.RankOf(member) < 0 && HasSlot(newest, member.slot)) return Say("taken");
   if (newest.RankOf(member) < 0) joiners_[member.slot] = {member, Clock::now()};
   return {{"say", "noted"}, {"team", newest}};
+}
+
+// Those that never had a member first: who had another one may come back. Who was offered one has a
+// timeout to load what it needs before it asks to join.
+json Rendezvous::OfferSlot() {
+  const Team& newest = decided_ ? *decided_ : team_;
+  const std::chrono::duration<double> kept(options_.timeout_s);
+  for (int i = 0; i < options_.slots; ++i) {
+    const int slot = (options_.started + i) % options_.slots;
+    const auto offered = offered_.find(slot);
+    if (HasSlot(newest, slot) ||
+        (offered != offered_.end() && Clock::now() - offered->second < kept))
+      continue;
+    offered_[slot] = Clock::now();
+    return {{"say", "offered"}, {"slot", slot}};
+  }
+  return Say("full");
 }
 
 json Rendezvous::AnswerMember(const json& question) {

@@ -31,6 +31,7 @@ enum class Heard;
 struct RendezvousOptions {
   int slot = 0;
   int slots = 1;                   // of the job; nobody has a higher one
+  int started = 1;                 // slots that had a member at the start
   std::string host = "127.0.0.1";  // IPv4, of this machine
   std::string key;                 // of the job: who knows it is believed
   double timeout_s = 60;           // a member that computes longer than this is left out
@@ -46,6 +47,7 @@ class Rendezvous {
 
   const Member& self() const { return self_; }
   const std::string& key() const { return options_.key; }
+  int started() const { return options_.started; }
   Team team() const;
   // The first team, which all members know.
   void Begin(const std::vector<Member>& members);
@@ -71,6 +73,7 @@ class Rendezvous {
   nlohmann::json AnswerMember(const nlohmann::json& question);
   nlohmann::json AnswerVote(const nlohmann::json& question);
   nlohmann::json NoteJoiner(const nlohmann::json& question);
+  nlohmann::json OfferSlot();
   void Learn(const Team& team);
   std::optional<Team> TakeDecision();
 
@@ -100,7 +103,8 @@ class Rendezvous {
     Member member;
     Clock::time_point asked;
   };
-  std::map<int, Joiner> joiners_;  // by slot
+  std::map<int, Joiner> joiners_;             // by slot
+  std::map<int, Clock::time_point> offered_;  // slots, and when
   std::map<std::string, std::string> published_;
 
   // Of this meeting; its thread only.

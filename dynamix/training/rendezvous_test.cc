@@ -6,9 +6,11 @@
 #include <sys/socket.h>
 
 #include <future>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "dynamix/host/file_descriptor.h"
+#include "dynamix/training/door.h"
 
 namespace dynamix {
 namespace {
@@ -30,6 +32,7 @@ class RendezvousTest : public testing::Test {
   std::unique_ptr<Rendezvous> MakeOne(int slot, double timeout_s = 20, int least = 1) {
     return std::make_unique<Rendezvous>(RendezvousOptions{.slot = slot,
                                                           .slots = 8,
+                                                          .started = 6,
                                                           .key = "secret",
                                                           .timeout_s = timeout_s,
                                                           .least_members = least},
@@ -239,6 +242,22 @@ TEST_F(RendezvousTest, ASecondProcessOfAMemberThatIsThereIsToldSo) {
   ASSERT_FALSE(team.ok());
   EXPECT_EQ(team.error(), "member 1 is there already: another process has its rank");
   for (const auto& member : members_) EXPECT_FALSE(member->JoinWaiting()) << "nobody is bothered";
+}
+
+// Six of eight slots had a member at the start, and two of those have one now.
+TEST_F(RendezvousTest, NewOnesAreOfferedSlotsThatNobodyHadAndThenThoseThatAreFree) {
+  Make(2, /*timeout_s=*/20);
+  std::vector<int> offered;
+  nlohmann::json answer;
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_EQ(AskDoor(members_[0]->self().door, "secret", {{"ask", "slot"}}, 20, &answer),
+              Heard::kAnswer);
+    offered.push_back(answer.at("slot"));
+  }
+  EXPECT_THAT(offered, ElementsAre(6, 7, 2, 3, 4, 5));
+  ASSERT_EQ(AskDoor(members_[0]->self().door, "secret", {{"ask", "slot"}}, 20, &answer),
+            Heard::kAnswer);
+  EXPECT_EQ(answer.at("say"), "full");
 }
 
 TEST_F(RendezvousTest, WhoHasNoSlotOfTheJobIsRefused) {

@@ -73,6 +73,7 @@ void Validate(const WorkerGroupOptions& options) {
   RequireInRange("timeout_s", options.timeout_s, 1e-3, 86400.0);
   RequireInRange("threads", options.threads, 1, 64);
   RequireInRange("least_ranks", options.least_ranks, 1, 4096);
+  RequireInRange("most_ranks", options.most_ranks, 0, 4096);
 }
 
 template <typename Number>
@@ -100,16 +101,15 @@ Result<std::unique_ptr<WorkerGroup>> WorkerGroup::Connect(const RankPlace& place
   RefuseNccl(place);
   if (place.size == 1 && !options.elastic) return std::make_unique<WorkerGroup>();
   try {
+    if (options.elastic && ComesLater(place, options)) return JoinLater(place, options);
     auto connection = std::make_unique<Connection>(options, IsLoopback(place.address));
-    const bool later = options.elastic && place.restarts > 0;
-    if (place.size > 1 && !later) {
+    if (place.size > 1) {
       connection->store = OpenStore(place, options);
       connection->group = connection->Join(connection->store, place.rank, place.size);
     }
     std::unique_ptr<WorkerGroup> group(
         new WorkerGroup(place.rank, place.size, std::move(connection)));
-    if (later) group->BeginJoining(place);
-    if (options.elastic && !later)
+    if (options.elastic)
       if (Status begun = group->Begin(place); !begun) return Error{begun.error()};
     return group;
   } catch (const InputError&) {
@@ -117,8 +117,12 @@ Result<std::unique_ptr<WorkerGroup>> WorkerGroup::Connect(const RankPlace& place
   } catch (const std::exception& error) {
     const std::string meeting_point =
         place.store.empty() ? place.address + ":" + std::to_string(place.port) : place.store;
-    return Error{"rank " + std::to_string(place.rank) + " of " + std::to_string(place.size) +
-                 " could not join the others at " + meeting_point + ": " + FirstLine(error.what())};
+    const std::string who = place.rank == RankPlace::kAnyFree
+                                ? "this process could not join the job"
+                                : "rank " + std::to_string(place.rank) + " of " +
+                                      std::to_string(place.size) +
+                                      " could not join the others at " + meeting_point;
+    return Error{who + ": " + FirstLine(error.what())};
   }
 }
 

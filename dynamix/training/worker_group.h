@@ -32,6 +32,10 @@ struct WorkerGroupOptions {
   // Lost ranks make the group smaller, and ranks that come later make it larger.
   bool elastic = false;
   int least_ranks = 1;  // of an elastic group, [1, its size at the start]
+  int most_ranks = 0;   // of an elastic group, [its size at the start, 4096]; 0: that size
+  // "name = value", alike on all ranks of an elastic group: one that comes later with another value is
+  // refused before it disturbs the others.
+  std::vector<std::string> settings;
   // A file in which ranks that come later find the others; empty: beside the place's store.
   std::string members;
 };
@@ -45,7 +49,8 @@ class WorkerGroup {
   WorkerGroup& operator=(const WorkerGroup&) = delete;
 
   // Returns when all ranks are there. Throws InputError for options out of range. A rank that comes
-  // later (RankPlace::restarts) is no member before its first Reform.
+  // later (one that was started again after all had met, or RankPlace::kAnyFree) is no member before
+  // its first Reform.
   static Result<std::unique_ptr<WorkerGroup>> Connect(const RankPlace& place,
                                                       const WorkerGroupOptions& options);
   // `size` ranks in this process, one per thread of the caller, over loopback.
@@ -54,7 +59,8 @@ class WorkerGroup {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // Which worker of the job this is: its rank when the job started. `slots` is how many there are.
+  // Which worker of the job this is: its rank when the job started, or a number of its own. `slots`
+  // is how many there can be.
   int slot() const { return slot_; }
   int slots() const { return slots_; }
   const std::vector<int>& members() const { return members_; }  // slot of each rank
@@ -92,9 +98,10 @@ class WorkerGroup {
   template <typename Number>
   Status BroadcastFrom(std::span<Number> values, int from);
   WorkerGroup(int rank, int size, std::unique_ptr<Connection> connection);
-  void OpenDoor(const std::string& host, std::uint64_t job);
+  void OpenDoor(const std::string& host, std::uint64_t key, int started);
   Status Begin(const RankPlace& place);
-  void BeginJoining(const RankPlace& place);
+  static bool ComesLater(const RankPlace& place, const WorkerGroupOptions& options);
+  static std::unique_ptr<WorkerGroup> JoinLater(RankPlace place, const WorkerGroupOptions& options);
   bool Form();
   void TellWhereMembersAre() const;
 

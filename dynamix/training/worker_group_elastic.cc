@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
@@ -16,6 +17,7 @@
 #include "dynamix/host/checksum.h"
 #include "dynamix/training/door.h"
 #include "dynamix/training/rendezvous.h"
+#include "dynamix/training/settings.h"
 #include "dynamix/training/worker_group_connection.h"
 
 namespace dynamix {
@@ -94,9 +96,9 @@ class WithoutBrokenPipes {
 // What the first rank leaves for those who come later.
 struct Members {
   std::string key;
-  int slots = 0;
+  int started = 0, slots = 0;  // ranks at the start, and at most
   std::int64_t epoch = 0;
-  std::vector<std::string> doors;
+  std::vector<std::string> doors, settings;
 };
 
 Result<Members> ReadMembers(const std::string& path) {
@@ -104,7 +106,8 @@ Result<Members> ReadMembers(const std::string& path) {
   if (!text) return Error{text.error()};
   try {
     const auto json = nlohmann::json::parse(text.value());
-    return Members{json.at("key"), json.at("slots"), json.at("epoch"), json.at("doors")};
+    return Members{json.at("key"),   json.at("started"), json.at("slots"),
+                   json.at("epoch"), json.at("doors"),   json.at("settings")};
   } catch (const nlohmann::json::exception&) {
     return Error{"'" + path + "' does not say where the members of a job are"};
   }
@@ -174,13 +177,14 @@ bool WorkerGroup::JoinWaiting() const {
   return elastic() && connection_->rendezvous->JoinWaiting();
 }
 
-void WorkerGroup::OpenDoor(const std::string& host, std::uint64_t key) {
+void WorkerGroup::OpenDoor(const std::string& host, std::uint64_t key, int started) {
   job_ = JobOf(key);
   const WorkerGroupOptions& options = connection_->options;
   Connection* connection = connection_.get();  // owns the rendezvous
   connection_->rendezvous =
       std::make_unique<Rendezvous>(RendezvousOptions{.slot = slot_,
                                                      .slots = slots_,
+                                                     .started = started,
                                                      .host = host,
                                                      .key = std::to_string(key),
                                                      .timeout_s = options.timeout_s,
@@ -195,15 +199,33 @@ std::string MembersFile(const WorkerGroupOptions& options, const RankPlace& plac
   return place.store.empty() ? "" : place.store + ".members";
 }
 
+// A slot nobody has, of those who are there. Asked one after the other, so that those who come at
+// the same time ask the same member, which tells them apart.
+int AskForSlot(const Members& members) {
+  for (const std::string& door : members.doors) {
+    nlohmann::json answer;
+    if (AskDoor(door, members.key, {{"ask", "slot"}}, kFetchTimeoutS, &answer) != Heard::kAnswer)
+      continue;
+    if (!answer.contains("slot"))
+      throw std::runtime_error("all " + std::to_string(members.slots) +
+                               " workers that the job may have are there");
+    return answer.at("slot");
+  }
+  throw std::runtime_error("nobody answers: the job has ended, or its machines are out of reach");
+}
+
 }  // namespace
 
 Status WorkerGroup::Begin(const RankPlace& place) {
-  RequireInRange("least_ranks", connection_->options.least_ranks, 1, size_);
-  connection_->members_file = MembersFile(connection_->options, place);
+  const WorkerGroupOptions& options = connection_->options;
+  RequireInRange("least_ranks", options.least_ranks, 1, size_);
+  if (options.most_ranks > 0) RequireInRange("most_ranks", options.most_ranks, size_, 4096);
+  slots_ = std::max(size_, options.most_ranks);
+  connection_->members_file = MembersFile(options, place);
   double key = static_cast<double>(DrawNumber());
   if (Status sent = Broadcast(std::span<double>(&key, 1)); !sent) return sent;
   OpenDoor(connection_->loopback ? "127.0.0.1" : OwnAddressTowards(place.address),
-           static_cast<std::uint64_t>(key));
+           static_cast<std::uint64_t>(key), size_);
   const Member& self = connection_->rendezvous->self();
   std::vector<double> own(self.door.begin(), self.door.end());
   own.resize(kDoorLength);
@@ -223,17 +245,41 @@ Status WorkerGroup::Begin(const RankPlace& place) {
   return Nothing{};
 }
 
-void WorkerGroup::BeginJoining(const RankPlace& place) {
-  const std::string path = connection_->members_file = MembersFile(connection_->options, place);
-  const Result<Members> members = ReadMembers(path);
-  if (!members) throw std::runtime_error(members.error());
-  slots_ = members.value().slots;
-  if (place.size != slots_)
-    throw InputError::OutOfRange("WORLD_SIZE", place.size,
-                                 std::to_string(slots_) + ", the ranks that the job started with");
-  connection_->doors = members.value().doors;
-  OpenDoor(connection_->loopback ? "127.0.0.1" : OwnAddressTowards(place.address),
-           std::stoull(members.value().key));
+// A rank that is started again before all have met is awaited there. What an earlier job left is not
+// of this one: its first rank, when it starts, removes it.
+bool WorkerGroup::ComesLater(const RankPlace& place, const WorkerGroupOptions& options) {
+  if (place.rank == RankPlace::kAnyFree) return true;
+  const std::string file = MembersFile(options, place);
+  if (place.restarts > 0) return std::filesystem::exists(file);
+  if (place.rank == 0 && !file.empty()) std::filesystem::remove(file);
+  return false;
+}
+
+std::unique_ptr<WorkerGroup> WorkerGroup::JoinLater(RankPlace place,
+                                                    const WorkerGroupOptions& options) {
+  const std::string file = MembersFile(options, place);
+  const Result<Members> read = ReadMembers(file);
+  if (!read) throw std::runtime_error(read.error());
+  const Members& members = read.value();
+  if (place.size != members.started)
+    throw InputError("the job started with " + std::to_string(members.started) +
+                     " ranks, and this one says " + std::to_string(place.size));
+  const std::string differences = Differences(options.settings, members.settings, "the job");
+  if (!differences.empty())
+    throw InputError("this is not the job that is under way: " + differences);
+  if (place.rank == RankPlace::kAnyFree) {
+    place.rank = AskForSlot(members);
+    place.address = members.doors.front().substr(0, members.doors.front().rfind(':'));
+  }
+  auto connection = std::make_unique<Connection>(options, IsLoopback(place.address));
+  connection->members_file = file;
+  connection->doors = members.doors;
+  std::unique_ptr<WorkerGroup> group(
+      new WorkerGroup(place.rank, place.size, std::move(connection)));
+  group->slots_ = members.slots;
+  group->OpenDoor(group->connection_->loopback ? "127.0.0.1" : OwnAddressTowards(place.address),
+                  std::stoull(members.key), members.started);
+  return group;
 }
 
 // Rank 0 writes it for those who come later. It holds the job's key: its folder is for its owner
@@ -243,9 +289,11 @@ void WorkerGroup::TellWhereMembersAre() const {
   std::vector<std::string> doors;
   for (const Member& member : connection_->rendezvous->team().members) doors.push_back(member.door);
   const nlohmann::json members = {{"key", connection_->rendezvous->key()},
+                                  {"started", connection_->rendezvous->started()},
                                   {"slots", slots_},
                                   {"epoch", connection_->rendezvous->team().epoch},
-                                  {"doors", doors}};
+                                  {"doors", doors},
+                                  {"settings", connection_->options.settings}};
   (void)WriteBytes(connection_->members_file, members.dump());
 }
 

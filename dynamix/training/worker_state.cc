@@ -98,7 +98,8 @@ void Worker::Restore(const WorkerState& state) {
   };
   std::vector<double> weights;
   std::vector<BatchBounds> bounds(ranks, options_.bounds);
-  bool same = state.batches.size() == ranks;
+  bool same = true;
+  for (std::size_t slot = ranks; slot < state.batches.size(); ++slot) same = same && !saved(slot);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     weights.push_back(saved(rank) ? state.batches[rank] : 0.0);
     if (saved(rank)) bounds[rank].max = static_cast<int>(state.highest[rank]);
