@@ -58,9 +58,10 @@ struct Draws {
   std::uint64_t first_job_seed;
 };
 // The jobs' own seeds are apart from each other and from what people type.
-constexpr std::array<Draws, 2> kDraws = {
+constexpr std::array<Draws, 3> kDraws = {
     {{Population::kValidation, "validation-jobs", "validation-", 42, 101, 100001},
-     {Population::kJudge, "judge", "judge-", 63, 202, 200001}}};
+     {Population::kJudge, "judge", "judge-", 63, 202, 200001},
+     {Population::kMoreValidation, "more-validation-jobs", "more-", 63, 303, 300001}}};
 
 const Draws& DrawsOf(Population population) { return kDraws[static_cast<int>(population)]; }
 

@@ -1,8 +1,8 @@
 // The population that policies are judged on: jobs with real SGD, as people have them, drawn from a
 // seed instead of written by hand.
 //
-// Two draws share nothing but their factors: neither jobs nor seeds. `validation` is for
-// developers, who look at it as often as they like; `judge` is looked at once per shipped policy.
+// Draws share nothing but their factors: neither jobs nor seeds. The two validations are for
+// developers, who look at them as often as they like; `judge` is looked at once per shipped policy.
 // No model and data set of theirs is among what learning sees. Every value of every factor appears
 // equally often, to within one. What is drawn heads population.cc; docs/judge.md explains it.
 //
@@ -19,9 +19,9 @@
 
 namespace dynamix {
 
-enum class Population : int { kValidation = 0, kJudge };
+enum class Population : int { kValidation = 0, kJudge, kMoreValidation };
 
-// "validation-jobs", "judge": what --suite calls them.
+// "validation-jobs", "judge", "more-validation-jobs": what --suite calls them.
 std::string_view Name(Population population);
 std::optional<Population> ParsePopulation(std::string_view name);
 

@@ -18,7 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 using ModelAndData = std::pair<std::string, std::string>;
 
-constexpr Population kBoth[] = {Population::kValidation, Population::kJudge};
+constexpr Population kAll[] = {Population::kValidation, Population::kJudge,
+                               Population::kMoreValidation};
 
 std::string Text(const PopulationJob& job) {
   return FormatRunConfig({.backend = "virtual", .policy = "", .job = job.spec});
@@ -27,7 +28,7 @@ std::string Text(const PopulationJob& job) {
 TEST(PopulationTest, IsLargeEnoughAndTheSameEveryTime) {
   EXPECT_GE(DrawPopulation(Population::kValidation).size(), 40u);
   EXPECT_GE(DrawPopulation(Population::kJudge).size(), 60u);
-  for (const Population population : kBoth) {
+  for (const Population population : kAll) {
     const auto first = DrawPopulation(population), second = DrawPopulation(population);
     ASSERT_EQ(first.size(), second.size());
     for (std::size_t i = 0; i < first.size(); ++i) EXPECT_EQ(Text(first[i]), Text(second[i]));
@@ -38,15 +39,14 @@ TEST(PopulationTest, NamesAreThoseOfTheSuites) {
   EXPECT_EQ(ParsePopulation("judge"), Population::kJudge);
   EXPECT_EQ(ParsePopulation("validation-jobs"), Population::kValidation);
   EXPECT_FALSE(ParsePopulation("validation"));  // a folder of simulated scenarios
-  for (const Population population : kBoth)
-    EXPECT_EQ(ParsePopulation(Name(population)), population);
+  for (const Population population : kAll) EXPECT_EQ(ParsePopulation(Name(population)), population);
 }
 
-TEST(PopulationTest, TheTwoDrawsShareNeitherNamesNorSeedsNorJobs) {
+TEST(PopulationTest, DrawsShareNeitherNamesNorSeedsNorJobs) {
   std::set<std::string> names, texts;
   std::set<std::uint64_t> seeds;
   std::size_t jobs = 0;
-  for (const Population population : kBoth) {
+  for (const Population population : kAll) {
     for (PopulationJob job : DrawPopulation(population)) {
       ++jobs;
       names.insert(job.name());
@@ -62,7 +62,7 @@ TEST(PopulationTest, TheTwoDrawsShareNeitherNamesNorSeedsNorJobs) {
 }
 
 TEST(PopulationTest, EveryValueOfEveryFactorAppearsEquallyOften) {
-  for (const Population population : kBoth) {
+  for (const Population population : kAll) {
     const auto jobs = DrawPopulation(population);
     std::map<std::string, std::map<std::string, int>> counts;
     for (const PopulationJob& job : jobs)
@@ -88,7 +88,7 @@ TEST(PopulationTest, EveryValueOfEveryFactorAppearsEquallyOften) {
 }
 
 TEST(PopulationTest, EveryJobIsValidAndStartsAsItsKindSays) {
-  for (const Population population : kBoth) {
+  for (const Population population : kAll) {
     for (const PopulationJob& job : DrawPopulation(population)) {
       SCOPED_TRACE(job.name());
       EXPECT_NO_THROW(job.spec.scenario.Validate());
@@ -112,7 +112,7 @@ double MeasuredRatio(PopulationJob job) {
 }
 
 TEST(PopulationTest, ExchangesSpanWhatRealOnesDo) {
-  for (const Population population : kBoth) {
+  for (const Population population : kAll) {
     double least = 1e9, most = 0;
     for (const PopulationJob& job : DrawPopulation(population)) {
       SCOPED_TRACE(job.name());
@@ -157,7 +157,7 @@ TEST(PopulationTest, NoModelIsJudgedWithDataThatLearningSeesItWith) {
   EXPECT_GE(seen.size(), 4u);
   std::set<ModelAndData> judged;
   for (const ModelOptions& model : JudgedModels()) judged.emplace(model.name, model.dataset);
-  for (const Population population : kBoth)
+  for (const Population population : kAll)
     for (const PopulationJob& job : DrawPopulation(population))
       EXPECT_TRUE(judged.contains({job.spec.workload.model.name, job.spec.workload.model.dataset}));
   for (const ModelAndData& both : judged)
