@@ -1,9 +1,14 @@
 // Round trip report-to-advice against a bare gRPC echo of the same bytes, in turns, and sustained
 // reports per second. One JSON object on stdout. Driven by benchmarks/arbitrator.
 //
+//   arbitrator_bench                              against a service of this process
+//   arbitrator_bench PORT JOBS WORKERS SECONDS    so many jobs of so many workers of an arbitrator
+//                                                 that runs here
+//
 // Workers are calls of one driver thread over `kConnections` connections: a round of N reports is
-// sent at once, and each call is timed from its own start to its own answer. The echo server uses
-// the same number of completion queues and threads as the arbitrator, and does nothing.
+// sent at once, and each call is timed from its own start to its own answer. The echo servers use
+// the same number of completion queues and threads as the arbitrator, and do nothing. One of them
+// answers nobody before all have asked, as an arbitrator must.
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
@@ -11,7 +16,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 #include "dynamix/core/features.h"
 #include "dynamix/policies/make_policy.h"
@@ -24,17 +32,17 @@ using Clock = std::chrono::steady_clock;
 constexpr int kQueues = 2;
 constexpr int kConnections = 32;
 
-// Answers every call with the bytes it was sent.
+// Answers every call with the bytes it was sent, `together` of them at a time.
 class Echo {
  public:
-  Echo() {
+  explicit Echo(int together) : together_(together) {
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
     builder.RegisterAsyncGenericService(&service_);
     for (int i = 0; i < kQueues; ++i) queues_.push_back(builder.AddCompletionQueue());
     server_ = builder.BuildAndStart();
     for (auto& queue : queues_) {
-      for (int i = 0; i < 64; ++i) new Call(service_, *queue);
+      for (int i = 0; i < 64; ++i) new Call(*this, *queue);
       threads_.emplace_back([&own = *queue] {
         void* tag = nullptr;
         for (bool ok = false; own.Next(&tag, &ok);) static_cast<Call*>(tag)->Proceed(ok);
@@ -51,21 +59,21 @@ class Echo {
 
  private:
   struct Call {
-    Call(grpc::AsyncGenericService& owner, grpc::ServerCompletionQueue& own)
-        : service(owner), queue(own) {
-      service.RequestCall(&context, &stream, &queue, &queue, this);
+    Call(Echo& owner, grpc::ServerCompletionQueue& own) : echo(owner), queue(own) {
+      echo.service_.RequestCall(&context, &stream, &queue, &queue, this);
     }
     void Proceed(bool ok) {
       if (!ok || step == 2) {
         delete this;
       } else if (step++ == 0) {
-        new Call(service, queue);
+        new Call(echo, queue);
         stream.Read(&bytes, this);
       } else {
-        stream.WriteAndFinish(bytes, {}, grpc::Status::OK, this);
+        for (Call* call : echo.Asked(this))
+          call->stream.WriteAndFinish(call->bytes, {}, grpc::Status::OK, call);
       }
     }
-    grpc::AsyncGenericService& service;
+    Echo& echo;
     grpc::ServerCompletionQueue& queue;
     grpc::GenericServerContext context;
     grpc::GenericServerAsyncReaderWriter stream{&context};
@@ -73,16 +81,27 @@ class Echo {
     int step = 0;
   };
 
+  // Those to answer now.
+  std::vector<Call*> Asked(Call* call) {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(call);
+    return static_cast<int>(waiting_.size()) < together_ ? std::vector<Call*>()
+                                                         : std::exchange(waiting_, {});
+  }
+
+  const int together_;
+  std::mutex mutex_;
+  std::vector<Call*> waiting_;
   grpc::AsyncGenericService service_;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::thread> threads_;
 };
 
-// N workers of one job, as raw calls.
+// N workers of each of some jobs, as raw calls.
 class Driver {
  public:
-  Driver(int port, int workers) : workers_(workers) {
+  Driver(int port, int workers, int jobs = 1) : workers_(workers), jobs_(jobs) {
     for (int c = 0; c < std::min(workers, kConnections); ++c) {
       grpc::ChannelArguments arguments;
       arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -94,7 +113,7 @@ class Driver {
   void Join(const std::string& job) {
     job_ = job;
     dynamix::v1::JoinRequest request;
-    for (int rank = 0; rank < workers_; ++rank) {
+    for (int rank = 0; rank < jobs_ * workers_; ++rank) {
       Name(*request.mutable_worker(), rank);
       request.set_size(workers_);
       request.set_feature_hash(dynamix::FeatureHash());
@@ -113,7 +132,7 @@ class Driver {
     request.set_start_batch(32);
     request.set_batch(32);
     request.set_iterations(20);
-    for (int rank = 0; rank < workers_; ++rank) {
+    for (int rank = 0; rank < jobs_ * workers_; ++rank) {
       Name(*request.mutable_worker(), rank);
       request.set_iteration_ms(100);
       request.set_compute_ms(50 + rank % 7);
@@ -137,8 +156,8 @@ class Driver {
   };
 
   void Name(dynamix::v1::Worker& worker, int rank) const {
-    worker.set_job(job_);
-    worker.set_rank(rank);
+    worker.set_job(job_ + std::to_string(rank / workers_));
+    worker.set_rank(rank % workers_);
     worker.set_incarnation(1);
   }
 
@@ -171,7 +190,7 @@ class Driver {
     }
   }
 
-  const int workers_;
+  const int workers_, jobs_;
   std::string job_ = "echo";
   std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;
   grpc::CompletionQueue queue_;
@@ -183,27 +202,32 @@ double Quantile(std::vector<double> values, double q) {
   return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
 }
 
-void Compare(dynamix::Service& service, Echo& echo, int workers, int rounds, int turns) {
-  Driver advised(service.port(), workers), echoed(echo.port, workers);
-  advised.Join("bench" + std::to_string(workers));
-  std::vector<double> ours, theirs;
-  std::int64_t window = 0;
-  const std::string report = "/dynamix.v1.Arbitrator/Report";
+void Compare(dynamix::Service& service, int workers, int rounds, int turns) {
+  Echo plain(1), together(workers);
+  struct Side {
+    const char* name;
+    Driver driver;
+    std::vector<double> latencies;
+  };
+  Side sides[] = {{"", {service.port(), workers}, {}},
+                  {"echo_", {plain.port, workers}, {}},
+                  {"together_", {together.port, workers}, {}}};
+  sides[0].driver.Join("bench" + std::to_string(workers));
   for (int turn = 0; turn < turns + 1; ++turn) {
-    if (turn == 1) ours.clear(), theirs.clear();  // the first one warms up
-    for (int i = 0; i < rounds; ++i) advised.Round(report, window++, &ours);
-    for (int i = 0; i < rounds; ++i) echoed.Round(report, i, &theirs);
+    for (Side& side : sides) {
+      if (turn == 1) side.latencies.clear();  // the first one warms up
+      for (int i = 0; i < rounds; ++i)
+        side.driver.Round("/dynamix.v1.Arbitrator/Report", turn * rounds + i, &side.latencies);
+    }
   }
-  std::printf(
-      "\"workers_%d\":{\"median_ms\":%.4f,\"p99_ms\":%.4f,\"echo_median_ms\":%.4f,"
-      "\"echo_p99_ms\":%.4f},",
-      workers, Quantile(ours, 0.5), Quantile(ours, 0.99), Quantile(theirs, 0.5),
-      Quantile(theirs, 0.99));
+  std::printf("\"workers_%d\":{", workers);
+  for (const Side& side : sides)
+    std::printf("%s\"%smedian_ms\":%.4f,\"%sp99_ms\":%.4f", &side == sides ? "" : ",", side.name,
+                Quantile(side.latencies, 0.5), side.name, Quantile(side.latencies, 0.99));
+  std::printf("},");
 }
 
-double Sustained(dynamix::Service& service, int workers, double seconds) {
-  Driver driver(service.port(), workers);
-  driver.Join("sustained");
+void Sustained(Driver& driver, double seconds) {
   std::vector<double> latencies;
   const Clock::time_point start = Clock::now();
   std::int64_t window = 0;
@@ -212,20 +236,29 @@ double Sustained(dynamix::Service& service, int workers, double seconds) {
     driver.Round("/dynamix.v1.Arbitrator/Report", window++, &latencies);
     passed = std::chrono::duration<double>(Clock::now() - start).count();
   }
-  return static_cast<double>(latencies.size()) / passed;
+  std::printf("\"reports_per_s\":%.0f,\"median_ms\":%.4f,\"p99_ms\":%.4f,\"rounds\":%lld}\n",
+              static_cast<double>(latencies.size()) / passed, Quantile(latencies, 0.5),
+              Quantile(latencies, 0.99), static_cast<long long>(window));
 }
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  std::printf("{");
+  if (argc == 5) {
+    Driver driver(std::atoi(argv[1]), std::atoi(argv[3]), std::atoi(argv[2]));
+    driver.Join("scale");
+    Sustained(driver, std::atof(argv[4]));
+    return 0;
+  }
   dynamix::ServiceOptions options;
   options.max_jobs = 8;
   const dynamix::PolicySpec policy{"goodput", {}, [] { return dynamix::MakePolicy("goodput"); }};
   auto service = dynamix::Service::Start(options, policy);
   if (!service.ok()) return std::fprintf(stderr, "%s\n", service.error().c_str()), 1;
-  Echo echo;
-  std::printf("{");
-  Compare(*service.value(), echo, 32, 60, 8);
-  Compare(*service.value(), echo, 1024, 4, 4);
-  std::printf("\"reports_per_s\":%.0f}\n", Sustained(*service.value(), 256, 3));
+  Compare(*service.value(), 32, 60, 8);
+  Compare(*service.value(), 1024, 4, 4);
+  Driver driver(service.value()->port(), 256);
+  driver.Join("sustained");
+  Sustained(driver, 3);
 }
