@@ -9,6 +9,7 @@
 #include "dynamix/arbitrator/testing/fake_job.h"
 #include "dynamix/arbitrator/testing/fixed_policy.h"
 #include "dynamix/core/rng.h"
+#include "dynamix/core/testing/sample_round.h"
 
 namespace dynamix {
 namespace {
@@ -130,6 +131,30 @@ TEST(GuardTest, InAFallbackTheStartOfThoseWhoAreThereIsShared) {
 
 // The start batches as the user gave them are nobody's advice, however unequal the workers, and
 // whatever becomes of the loss.
+// Two workers whose times do not depend on their batches: a split by time has no natural sum.
+TEST(GuardTest, AFallbackIsOfTheStartAlsoWhereTimesAreFlat) {
+  Guard guard({.rounds = 1, .hold = 5});
+  Rng rng(1);
+  for (int index = 0; index < 40; ++index) {
+    Round round = SampleRound(rng, 2);
+    round.index = index;
+    for (RoundEntry& entry : round.entries) {
+      entry.bounds = {.min = 4, .max = 4096};
+      entry.start_batch = 64;
+      entry.batch = entry.report->local_batch = 900 + 10 * static_cast<int>(rng.Below(20));
+      entry.report->compute_ms = 50 + 1e-6 * entry.batch + rng.Uniform();
+      entry.report->communication_ms = 1;
+      entry.report->iteration_ms = 55;
+      entry.report->training.noise_scale = 10;
+      entry.report->training.loss = 1 + index;  // explodes
+    }
+    if (guard.Observe(round) != Guard::State::kFallsBack) continue;
+    ASSERT_EQ(guard.batches().size(), 2u);
+    EXPECT_NEAR(guard.batches()[0] + guard.batches()[1], 128, 1);
+  }
+  EXPECT_GT(guard.fallbacks(), 0);
+}
+
 TEST(GuardTest, AJobThatRunsItsStartIsLeftAsItIs) {
   EXPECT_EQ(Serve(Fixed(FakeJob::kStart), 60).fallbacks, 0);
   Guard guard({});

@@ -12,6 +12,7 @@
 #include "dynamix/cli/train_flags.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/evaluation/suite.h"
+#include "dynamix/host/folder_lock.h"
 #include "dynamix/host/rank_place.h"
 #include "dynamix/record/run_config.h"
 #include "dynamix/simulator/task.h"
@@ -166,6 +167,8 @@ void CheckElastic(const TrainFlags& flags, const TrainJob& job) {
                                  "at most the job's " + std::to_string(job.spec.workers));
   if (flags.join && (job.folder.empty() || flags.resume))
     throw InputError("--join needs the --run folder of a job that is under way, without --resume");
+  if (flags.join && !fs::exists(MembersFile(job)))
+    throw InputError("no elastic job is under way in " + job.folder.string());
   if (flags.max_workers == 0) return;
   if (flags.max_workers < job.spec.workers)
     throw InputError::OutOfRange("--max-workers", flags.max_workers,
@@ -186,10 +189,17 @@ void Train(const TrainFlags& flags) {
   CheckElastic(flags, job);
   const RankPlace place = OwnPlace(flags);
   const bool joins = job.elastic && (flags.join || place.restarts > 0);  // the run under way
+  FolderLock lock;
+  if (!job.folder.empty() && !joins && place.rank == 0 && !lock.Take(job.folder))
+    throw InputError(job.folder.string() + " holds a run that is under way: name another --run" +
+                     (job.elastic ? ", or --join it" : ""));
   if (!flags.resume && !job.folder.empty() && !joins) RequireNothingUnfinished(job.folder);
   if (flags.backend == "sim") return RunSimulated(flags, job);
   if (flags.backend == "virtual") return RunVirtual(flags, job);
-  if (place.size == 1 && job.spec.workers > 1 && !flags.join) return LaunchRanks(flags, job);
+  if (place.size == 1 && job.spec.workers > 1 && !flags.join) {
+    lock = {};  // the first rank takes it
+    return LaunchRanks(flags, job);
+  }
   RunLiveRank(flags, job);
 }
 

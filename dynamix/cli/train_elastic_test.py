@@ -185,7 +185,7 @@ def grown(program, work):
     """A worker that was not there at the start, found by nothing but the run's folder."""
     folder = work / "grown"
     words = [program, "train", "--backend", "live", "--workers", "2", "--workload", str(work / "long.toml"), "--window", "5",
-             "--policy", "balanced", "--monitor", "none", "--data", sys.argv[2], "--run", str(folder), "--elastic",
+             "--policy", "static", "--monitor", "none", "--data", sys.argv[2], "--run", str(folder), "--elastic",
              "--max-workers", "3"]
     with open(work / "grown.log", "w") as log:
         job = subprocess.Popen(words, stdout=log, stderr=log)
@@ -201,8 +201,9 @@ def grown(program, work):
                 assert time.monotonic() - begin < PATIENCE_S and job.poll() is None, (work / "grown.log").read_text()
                 time.sleep(0.02)
 
-        def refused_join(*more):
-            done = subprocess.run([*words, "--join", *more], stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
+        def refused_join(*more, run=folder):
+            command = [str(run) if word == str(folder) else word for word in words]
+            done = subprocess.run([*command, "--join", *more], stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
             assert done.returncode != 0, done
             return done.stderr
 
@@ -212,9 +213,14 @@ def grown(program, work):
             joined = subprocess.Popen([*words, "--join"], stdout=log, stderr=log)
             wait_for_team(0, 1, 2)
             assert "all 3 workers that the job may have are there" in refused_join()
-            joined.kill()
-            joined.wait()
+            again = subprocess.run([*words, "--resume"], stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
+            assert again.returncode == 2 and "holds a run that is under way" in again.stderr, again
+            joined.terminate()  # who came by itself goes by itself
+            assert joined.wait(timeout=PATIENCE_S) == 130
             wait_for_team(0, 1)
+            lines = [json.loads(line) for line in (folder / "rounds.jsonl").read_text().split("\n")[:-1]]
+            assert [line["round"] for line in lines] == list(range(len(lines))), "no round is lost"
+            assert lines[-1]["batches"][:2] == lines[0]["batches"][:2], "the job's start is nobody's advice"
             job.terminate()
             assert job.wait(timeout=PATIENCE_S) == 128 + signal.SIGTERM
         finally:
@@ -222,7 +228,10 @@ def grown(program, work):
                 if process and process.poll() is None:
                     process.terminate()
                     process.wait(timeout=PATIENCE_S)
+        assert "joined as worker 2: 3 of at most 3 are there" in (work / "grown.log").read_text()
         assert "nobody answers" in refused_join(), "the job has ended"
+        assert "no elastic job is under way in" in refused_join(run=work / "nowhere")
+        assert not (work / "nowhere").exists()
 
 
 def too_few(job, program, work):

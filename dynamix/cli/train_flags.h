@@ -93,6 +93,10 @@ nlohmann::json SummaryJson(const TrainFlags& flags, const TrainJob& job, const J
 // program with the launcher's exit code when it is not 0.
 void LaunchRanks(const TrainFlags& flags, const TrainJob& job);
 
+// Where a rank that comes later finds the others: in the run's folder, which the ranks' machines
+// share; empty when it is not recorded.
+std::filesystem::path MembersFile(const TrainJob& job);
+
 // One rank of a live job, to its end. Throws Interrupted when it was asked to stop and has saved,
 // std::runtime_error when ranks are lost.
 void RunLiveRank(const TrainFlags& flags, const TrainJob& job);

@@ -16,6 +16,7 @@
 #include "dynamix/cli/progress_bar.h"
 #include "dynamix/cli/train_flags.h"
 #include "dynamix/evaluation/table.h"
+#include "dynamix/host/folder_lock.h"
 #include "dynamix/host/job_clock.h"
 #include "dynamix/monitor/monitor.h"
 #include "dynamix/rpc/remote_advisor.h"
@@ -62,14 +63,12 @@ std::optional<JobClock> OpenJobClock() {
   return std::nullopt;
 }
 
-// Where a rank that comes later finds the others: in the run's folder, which the ranks' machines
-// share. The file holds the job's key, so a folder of its own, for its owner only.
-std::string MembersFile(const TrainJob& job) {
-  if (!job.elastic || job.folder.empty()) return "";
-  const std::filesystem::path own = job.folder / "members";
-  std::filesystem::create_directories(own);
-  std::filesystem::permissions(own, std::filesystem::perms::owner_all);
-  return own / "doors.json";
+// It holds the job's key, so its folder is for its owner only.
+std::string MakeMembersFolder(const TrainFlags& flags, const TrainJob& job) {
+  const std::filesystem::path file = MembersFile(job);
+  if (!file.empty() && !flags.join && std::filesystem::create_directories(file.parent_path()))
+    std::filesystem::permissions(file.parent_path(), std::filesystem::perms::owner_all);
+  return file;
 }
 
 template <typename T>
@@ -107,6 +106,8 @@ std::vector<std::string> SharedSettings(const TrainFlags& flags, const TrainJob&
   add("--epochs", flags.epochs);
   add("--full", flags.full);
   add("--seed", flags.seed);
+  add("--timeout", flags.timeout_s);
+  add("--min-workers", flags.min_workers);
   add("--no-record", flags.no_record);
   settings.push_back("--policy = " + flags.policy);
   settings.push_back("--advisor = " + flags.advisor.address);
@@ -138,6 +139,7 @@ struct LiveRank {
   std::unique_ptr<LiveJob> live;
   const TrainJob& wanted;             // the caller's
   std::unique_ptr<RunFolder> folder;  // of those that are or were rank 0
+  FolderLock lock;                    // of one that became rank 0
   RunFigures figures;
   double shown_samples = 0, shown_seconds = 0, samples_per_s = 0;
   std::string told;          // of the job's warnings
@@ -158,13 +160,14 @@ BatchReader MakeReader(const TrainFlags& flags, const TrainJob& job) {
 
 LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
     : monitor(StartMonitor(flags)),
-      group(OrThrow(WorkerGroup::Connect(OwnPlace(flags), {.timeout_s = flags.timeout_s,
-                                                           .interface = ExchangeInterface(flags),
-                                                           .elastic = job.elastic,
-                                                           .least_ranks = flags.min_workers,
-                                                           .most_ranks = flags.max_workers,
-                                                           .settings = SharedSettings(flags, job),
-                                                           .members = MembersFile(job)}))),
+      group(OrThrow(
+          WorkerGroup::Connect(OwnPlace(flags), {.timeout_s = flags.timeout_s,
+                                                 .interface = ExchangeInterface(flags),
+                                                 .elastic = job.elastic,
+                                                 .least_ranks = flags.min_workers,
+                                                 .most_ranks = flags.max_workers,
+                                                 .settings = SharedSettings(flags, job),
+                                                 .members = MakeMembersFolder(flags, job)}))),
       arbitrator(job.policy, {.guard = {.on = flags.guard}, .seed = job.spec.seed}),
       advisor(MakeAdvisor(flags, job)),
       classifier(job.spec.workload.model, MakeReader(flags, job), flags.seed),
@@ -183,9 +186,12 @@ LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
 
 // Rank 0 keeps the record. A rank that becomes rank 0 goes on where the one before it was.
 RunFolder& LiveRank::Folder() {
-  if (!folder)
+  if (!folder) {
     folder =
         std::make_unique<RunFolder>(wanted.folder, wanted.config, worker->windows(), WarnOfLoss);
+    // One that was stopped may still have it; the first one took it when the job started.
+    if (!wanted.folder.empty()) (void)lock.Take(wanted.folder);
+  }
   return *folder;
 }
 
@@ -323,7 +329,10 @@ void LiveRank::Show(ProgressBar& bar) {
   shown_seconds = state.seconds;
   if (members != group->members()) {
     members = group->members();
-    if (group->rank() != 0) folder.reset();  // another one writes now
+    if (group->rank() != 0) {  // another one writes now
+      folder.reset();
+      lock = {};
+    }
     std::string list;
     for (const int slot : members) list += (list.empty() ? "" : ", ") + std::to_string(slot);
     if (group->rank() == 0)
@@ -382,12 +391,19 @@ void EndAsTheFirst(WorkerGroup& group) {
 
 }  // namespace
 
+std::filesystem::path MembersFile(const TrainJob& job) {
+  return job.elastic && !job.folder.empty() ? job.folder / "members" / "doors.json" : "";
+}
+
 void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
   SetThreads(flags.threads);
   const InterruptFlag interrupted;
   LiveRank rank(flags, job);
   // Which rank is the first may change while the job runs.
   const auto first = [&] { return rank.group->rank() == 0; };
+  if (flags.join)
+    spdlog::info("joined as worker {}: {} of at most {} are there", rank.group->slot(),
+                 rank.group->size(), rank.group->slots());
   std::optional<JobClock> clock = OpenJobClock();
   {
     std::optional<ProgressBar> bar;
@@ -404,6 +420,11 @@ void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
     OrThrow(rank.live->Run(
         [&] {
           if (clock && first()) clock->Set(rank.live->state().seconds);
+          // Whoever came by itself goes by itself: the others lose a rank, and go on.
+          if (flags.join && interrupted) {
+            std::fprintf(stderr, "left the job, which goes on without this worker\n");
+            throw Interrupted();
+          }
           return static_cast<bool>(interrupted);
         },
         [&] {

@@ -45,26 +45,32 @@ std::vector<RoundEntry> InProcessAdvisor::EntriesBySlot(const std::vector<double
   return last_;
 }
 
+void InProcessAdvisor::Tell() {
+  if (group_.rank() == 0 && on_round_) on_round_(untold_->round, untold_->sizes);
+  untold_.reset();
+}
+
 Status InProcessAdvisor::Submit(std::int64_t index, const RoundEntry& entry) {
+  if (untold_ && untold_->round.index < index) Tell();
+  untold_.reset();
   sizes_.clear();
   std::vector<double> by_rank(static_cast<std::size_t>(group_.size()) * kPackedEntry);
   std::vector<double> sizes(group_.slots());
   Status gathered = group_.AllGather(PackEntry(entry), by_rank);
   if (!gathered) return gathered;
   const Round round = MakeRound(index, settings_, EntriesBySlot(by_rank));
-  std::vector<int> decided;
   if (group_.rank() == 0) {
     if (behind_) (void)Restore(memory_);
-    decided = decide_(round);
-    DYNAMIX_CHECK(decided.size() == sizes.size(), "one size per worker");
-    std::copy(decided.begin(), decided.end(), sizes.begin());
+    untold_ = Told{round, decide_(round)};
+    DYNAMIX_CHECK(untold_->sizes.size() == sizes.size(), "one size per worker");
+    std::copy(untold_->sizes.begin(), untold_->sizes.end(), sizes.begin());
   }
   Status sent = group_.Broadcast(std::span<double>(sizes));
   if (!sent) return sent;
   sizes_.assign(sizes.begin(), sizes.end());
   if (group_.elastic())
     if (Status shared = ShareMemory(); !shared) return shared;
-  if (group_.rank() == 0 && on_round_) on_round_(round, decided);
+  if (untold_) Tell();
   return Nothing{};
 }
 

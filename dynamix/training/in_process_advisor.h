@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "dynamix/core/advisor.h"
@@ -35,7 +36,13 @@ class InProcessAdvisor : public Advisor {
   Status Restore(const std::string& state) override;
 
  private:
+  struct Told {
+    Round round;
+    std::vector<int> sizes;
+  };
+
   std::vector<RoundEntry> EntriesBySlot(const std::vector<double>& by_rank);
+  void Tell();
   Status ShareMemory();
   std::string Encode() const;
 
@@ -46,6 +53,9 @@ class InProcessAdvisor : public Advisor {
   VisitDecider visit_decider_;
   std::vector<int> sizes_;        // decided last, by slot; empty before the first round
   std::vector<RoundEntry> last_;  // by slot: what was last known of it
+  // Rank 0: decided, but not yet shared with all. When a rank is lost just then, the others may have
+  // gone on with it, or the round is decided anew.
+  std::optional<Told> untold_;
   // What rank 0 remembers after the last round; `decide_` is not up to it when `behind_`.
   std::string memory_;
   bool behind_ = false;

@@ -121,13 +121,15 @@ json Rendezvous::NoteJoiner(const json& question) {
   return {{"say", "noted"}, {"team", newest}};
 }
 
-// Those that never had a member first: who had another one may come back. Who was offered one has a
-// timeout to load what it needs before it asks to join.
+// Those that never had a member first: who had another one may come back. Then the highest: whoever
+// has the lowest is the first rank and tells what came of the job. Who was offered one has a timeout
+// to load what it needs before it asks to join.
 json Rendezvous::OfferSlot() {
   const Team& newest = decided_ ? *decided_ : team_;
   const std::chrono::duration<double> kept(options_.timeout_s);
   for (int i = 0; i < options_.slots; ++i) {
-    const int slot = (options_.started + i) % options_.slots;
+    const int fresh = options_.slots - options_.started;
+    const int slot = i < fresh ? options_.started + i : options_.slots - 1 - i;
     const auto offered = offered_.find(slot);
     if (HasSlot(newest, slot) ||
         (offered != offered_.end() && Clock::now() - offered->second < kept))

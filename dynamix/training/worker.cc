@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -93,6 +94,7 @@ Status Worker::Meet() {
                    std::to_string(group_.rank())};
   }
   batches_ = start_batches_;
+  job_start_ = std::accumulate(batches_.begin(), batches_.end(), 0.0);
   sharing_ = group_.members();
   MakeExchange();
   const std::span<float> values(parameters_.values().data_ptr<float>(), parameters_.count());

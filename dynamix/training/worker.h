@@ -202,6 +202,7 @@ class Worker {
   std::vector<int> batches_, start_batches_;
   std::vector<int> sharing_;  // slots of the ranks that `batches_` are of
   int start_batch_;           // own
+  double job_start_ = 0;  // sum of the start batches of the first team: the job's, whoever is left
   bool stop_ = false, stopping_ = false;
   bool join_asked_ = false;     // some rank knows of one that wants to join
   bool advice_is_old_ = false;  // it was for another group

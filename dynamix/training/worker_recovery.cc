@@ -5,8 +5,9 @@
 //   2. survivors become the next group (WorkerGroup::Reform)
 //   3. all say how far they are: iterations, and phases after the last one. Those behind take the
 //      state of the furthest; a rank that joins is behind everybody
-//   4. the global batch is shared out again, in proportion to the batches that were in force. Nobody
-//      has moved the cursor, so the samples are those of the dropped iteration
+//   4. the global batch is shared out again, in proportion to the batches that were in force, and so
+//      is the one the job started with. Nobody has moved the cursor, so the samples are those of the
+//      dropped iteration
 //
 // A rank that is lost in the middle of this starts it anew: state is taken only when it is whole.
 #include <algorithm>
@@ -21,7 +22,19 @@ namespace {
 
 // What each member says of itself, and what the furthest one says for all besides their batches.
 enum Own : int { kPosition, kLeast, kMost, kGranularity, kStart, kOwnNumbers };
-enum View : int { kStopping, kViewNumbers };
+enum View : int { kStopping, kJobStart, kViewNumbers };
+
+// Whole batches whose sum is that of the shares, as far as bounds allow.
+std::vector<int> WholeBatches(const std::vector<double>& shares,
+                              const std::vector<BatchBounds>& bounds) {
+  std::vector<int> batches;
+  double carry = 0;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    batches.push_back(ClampBatch(shares[i] + carry, 0, bounds[i]));
+    carry += shares[i] - batches.back();
+  }
+  return batches;
+}
 
 }  // namespace
 
@@ -79,6 +92,7 @@ Status Worker::CatchUp() {
   std::vector<double> view(slots + kViewNumbers + kCarried);
   for (std::size_t rank = 0; rank < sharing_.size(); ++rank) view[sharing_[rank]] = batches_[rank];
   view[slots + kStopping] = stopping_ ? 1 : 0;
+  view[slots + kJobStart] = job_start_;
   if (carried_.save) {
     const std::vector<double> numbers = carried_.save();
     std::copy(numbers.begin(), numbers.end(), view.begin() + slots + kViewNumbers);
@@ -93,6 +107,7 @@ Status Worker::CatchUp() {
     if (carried_.restore) carried_.restore(carried_numbers_);
     stale_ = false;
   }
+  job_start_ = view[slots + kJobStart];
   ShareOut({view.begin(), view.begin() + static_cast<std::ptrdiff_t>(slots)}, all);
   return Nothing{};
 }
@@ -131,21 +146,24 @@ void Worker::ShareOut(const std::vector<double>& by_slot, const std::vector<doub
   const bool same = shared == group_.members();
   double global_batch = 0;
   for (const double batch : by_slot) global_batch += batch;
-  std::vector<double> weights;
+  // Of one that joins nothing is known: it counts as much as the others in the mean.
+  std::vector<double> weights, starts;
   std::vector<BatchBounds> bounds;
-  start_batches_.clear();
   for (int rank = 0; rank < group_.size(); ++rank) {
     const double* own = members.data() + std::size_t{kOwnNumbers} * rank;
     weights.push_back(by_slot[group_.members()[rank]]);
+    starts.push_back(weights.back() > 0 ? own[kStart] : 0);
     bounds.push_back({.min = static_cast<int>(own[kLeast]),
                       .max = static_cast<int>(own[kMost]),
                       .granularity = static_cast<int>(own[kGranularity])});
-    start_batches_.push_back(static_cast<int>(own[kStart]));
   }
-  const std::vector<double> shares = same ? weights : Distribute(global_batch, weights, bounds);
-  batches_.clear();
-  for (int rank = 0; rank < group_.size(); ++rank)
-    batches_.push_back(ClampBatch(shares[rank], 0, bounds[rank]));
+  if (!same) {
+    weights = Distribute(global_batch, weights, bounds);
+    starts = Distribute(job_start_, starts, bounds);
+  }
+  batches_ = WholeBatches(weights, bounds);
+  start_batches_ = WholeBatches(starts, bounds);
+  start_batch_ = start_batches_[group_.rank()];
   sharing_ = group_.members();
   if (same) return;
   // A window's numbers belong to one set of batches, and advice to one group.

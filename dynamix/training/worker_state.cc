@@ -108,6 +108,7 @@ void Worker::Restore(const WorkerState& state) {
   }
   const std::size_t own = group_.rank();
   start_batch_ = start_batches_[own];
+  job_start_ = std::accumulate(start_batches_.begin(), start_batches_.end(), 0.0);
   bounds_.max = bounds[own].max;
   if (saved(own)) micro_batch_ = static_cast<int>(state.micro_batches[own]);
   batches_.assign(weights.begin(), weights.end());
