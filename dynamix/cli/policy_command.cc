@@ -7,7 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -15,6 +14,7 @@
 
 #include "dynamix/cli/commands.h"
 #include "dynamix/cli/data_folder.h"
+#include "dynamix/cli/helper_program.h"
 #include "dynamix/core/features.h"
 #include "dynamix/host/atomic_file.h"
 #include "dynamix/ppo/export.h"
@@ -130,10 +130,9 @@ void Show(const ShowFlags& flags) {
     std::printf("  %-13s %s\n", key.c_str(), value.get<std::string>().c_str());
 }
 
-// libtorch takes a second to load: only this helper, beside this program, links it.
+// libtorch takes a second to load: only this helper links it.
 void ExportTorchScriptByHelper(std::string policy, std::string out) {
-  std::string helper =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "dynamix-torchscript";
+  std::string helper = HelperProgram("dynamix-torchscript");
   char* arguments[] = {helper.data(), policy.data(), out.data(), nullptr};
   pid_t child = 0;
   if (posix_spawn(&child, helper.c_str(), nullptr, nullptr, arguments, environ) != 0)

@@ -4,10 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+
+#include "dynamix/cli/helper_program.h"
 
 namespace dynamix {
 namespace {
@@ -32,8 +33,7 @@ std::vector<std::string> OwnCommandLine() {
 }
 
 void BecomeTrainer() {
-  const std::string program =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "dynamix-train";
+  const std::string program = HelperProgram("dynamix-train");
   std::vector<std::string> words = OwnCommandLine();
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());

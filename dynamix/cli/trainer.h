@@ -1,4 +1,4 @@
-// libtorch takes a second to load, so only one program links it: dynamix-train, beside dynamix. It
+// libtorch takes a second to load, so only one program links it: dynamix-train (helper_program.h). It
 // is the same command line; dynamix hands over what trains by becoming that program.
 #pragma once
 
