@@ -9,8 +9,6 @@ target_precompile_headers(dynamix_train REUSE_FROM dynamix_cli)
 set_target_properties(dynamix_train PROPERTIES OUTPUT_NAME dynamix-train
                       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 add_dependencies(dynamix dynamix_train)  # who builds dynamix wants all its commands
-include(GNUInstallDirs)
-install(TARGETS dynamix_train RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(DYNAMIX_BUILD_TESTS)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   add_test(NAME trainer
