@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "dynamix/core/input_error.h"
+#include "dynamix/host/file_descriptor.h"
 #include "dynamix/host/launch_folder.h"
 #include "dynamix/host/output.h"
 
@@ -77,6 +78,21 @@ int FreePort() {
   if (socket_file >= 0) close(socket_file);
   if (!good) Fail("no free port");
   return ntohs(address.sin_port);
+}
+
+// Rank 0 will listen there: better to know now than after a minute of ranks that wait.
+void RequireFreePort(int port) {
+  const FileDescriptor file(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  setsockopt(file.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in6 any{};
+  any.sin6_family = AF_INET6;
+  any.sin6_port = htons(static_cast<std::uint16_t>(port));
+  if (bind(file.get(), reinterpret_cast<sockaddr*>(&any), sizeof any) == 0) return;
+  if (errno != EADDRINUSE && errno != EACCES) return;  // no IPv6: the ranks will see
+  throw InputError::OutOfRange(
+      "port", port,
+      "a port that is free (" + std::generic_category().message(errno) + "), or 0 for any that is");
 }
 
 class Launcher {
@@ -180,6 +196,17 @@ class Launcher {
     for (const Rank& rank : ranks_)
       if (rank.pid > 0) return true;
     return false;
+  }
+  // "rank 2", "ranks 0, 1 and 14 more".
+  std::string RunningText() const {
+    constexpr int kNamed = 8;
+    std::string text;
+    int count = 0;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+      if (ranks_[rank].pid > 0 && count++ < kNamed)
+        text += (text.empty() ? "" : ", ") + std::to_string(rank);
+    if (count > kNamed) text += " and " + std::to_string(count - kNamed) + " more";
+    return (count == 1 ? "rank " : "ranks ") + text;
   }
   bool Reading() const {
     for (const Rank& rank : ranks_)
@@ -373,6 +400,9 @@ class Launcher {
     Signal(SIGCONT);  // a rank that is stopped would not hear it
     if (stopping_) return;
     stopping_ = true;
+    if (Running())
+      Say(outputs_[1], "dynamix launch: waiting for " + RunningText() + " to end, for up to " +
+                           std::to_string(static_cast<int>(options_.grace_s)) + " s\n");
     kill_at_ = Clock::now() + std::chrono::milliseconds(static_cast<int>(options_.grace_s * 1000));
   }
 
@@ -413,6 +443,7 @@ int Launch(const LaunchOptions& options) {
   RequireInRange("max_restarts", options.max_restarts, 0, 1000);
   RequireInRange("restart_pause_s", options.restart_pause_s, 0.0, 60.0);
   if (options.command.empty()) throw InputError("launch needs a program to start");
+  if (options.port > 0) RequireFreePort(options.port);
   return Launcher(options).Run();
 }
 

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <set>
@@ -15,17 +16,24 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "dynamix-";
 
-// The process that made the cgroup of that name; 0 when it is not one of ours.
-int OwnerOf(std::string_view name) {
+// "dynamix-launch-PID" or "dynamix-launch-PID-NAME": who made the cgroup of that name. A pid of 0:
+// it is not one of ours.
+RunningJob Parse(const std::string& folder_name) {
+  RunningJob parsed;
   for (const std::string_view kind : {"dynamix-testbed-", "dynamix-launch-"}) {
-    if (!name.starts_with(kind)) continue;
+    if (!folder_name.starts_with(kind)) continue;
     int pid = 0;
-    const std::string_view digits = name.substr(kind.size());
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), pid);
-    if (error == std::errc{} && end == digits.data() + digits.size()) return pid;
+    const char* const last = folder_name.data() + folder_name.size();
+    const auto [end, error] = std::from_chars(folder_name.data() + kind.size(), last, pid);
+    if (error != std::errc{} || (end != last && *end != '-')) continue;
+    parsed.pid = pid;
+    parsed.job = std::string(folder_name.data() + kPrefix.size(), end);
+    if (end != last) parsed.name = std::string(end + 1, last);
   }
-  return 0;
+  return parsed;
 }
+
+int OwnerOf(const std::string& name) { return Parse(name).pid; }
 
 std::vector<fs::path> FoldersIn(const fs::path& folder) {
   std::vector<fs::path> folders;
@@ -47,8 +55,8 @@ bool RemoveTree(const fs::path& folder) {
 
 }  // namespace
 
-WorkerCgroups::WorkerCgroups(const std::string& kind, int workers)
-    : job_(kind + "-" + std::to_string(getpid())) {
+WorkerCgroups::WorkerCgroups(const std::string& kind, int workers, const std::string& name)
+    : job_(kind + "-" + std::to_string(getpid()) + (name.empty() ? "" : "-" + name)) {
   RemoveLeftovers();
   for (int rank = 0; rank < workers; ++rank) {
     Result<Cgroup> made = Cgroup::Create(job_ + "/rank-" + std::to_string(rank));
@@ -72,6 +80,29 @@ bool WorkerCgroups::Enter(int rank) const noexcept {
 Status WorkerCgroups::LimitCpus(int rank, double cpus) {
   if (cgroups_.empty()) return Error{error_};
   return cgroups_[rank].LimitCpus(cpus);
+}
+
+std::vector<RunningJob> RunningJobs() {
+  std::vector<RunningJob> jobs;
+  fs::path top = FindCgroups(0).unified;
+  while (!top.empty() && !IsRootCgroup(top.string()) && top != top.parent_path())
+    top = top.parent_path();
+  if (top.empty()) return jobs;
+  std::error_code ignored;
+  for (fs::recursive_directory_iterator at(top, fs::directory_options::skip_permission_denied,
+                                           ignored);
+       at != fs::recursive_directory_iterator(); at.increment(ignored)) {
+    if (!at->is_directory(ignored)) continue;
+    RunningJob job = Parse(at->path().filename().string());
+    if (job.pid == 0 || !fs::exists("/proc/" + std::to_string(job.pid))) continue;
+    job.folder = at->path().string();
+    job.workers = static_cast<int>(FoldersIn(at->path()).size());
+    jobs.push_back(std::move(job));
+    at.disable_recursion_pending();
+  }
+  std::sort(jobs.begin(), jobs.end(),
+            [](const RunningJob& a, const RunningJob& b) { return a.pid < b.pid; });
+  return jobs;
 }
 
 std::vector<std::string> RemoveLeftovers() {

