@@ -15,7 +15,7 @@ if(DYNAMIX_WITH_TORCH)
   install(TARGETS dynamix_train dynamix_torchscript RUNTIME DESTINATION libexec/dynamix)
 endif()
 # Where DataFolder (dynamix/cli/data_folder.h) looks.
-install(DIRECTORY scenarios workloads policies DESTINATION share/dynamix)
+install(DIRECTORY scenarios workloads policies packaging/grafana DESTINATION share/dynamix)
 install(PROGRAMS scripts/fetch-cifar10 scripts/fetch-text scripts/make-certs
         DESTINATION share/dynamix/scripts)
 install(FILES packaging/dynamix-arbitrator.service DESTINATION lib/systemd/system)
@@ -33,7 +33,7 @@ foreach(room IN LISTS rooms)
   set(export dynamixTargets)
   if(room STREQUAL "training")
     set(export dynamixTrainingTargets)
-  elseif(room STREQUAL "rpc")
+  elseif(room STREQUAL "rpc" OR room STREQUAL "dashboard")
     set(export dynamixRpcTargets)
   endif()
   install(TARGETS dynamix_${room} EXPORT ${export}
@@ -41,8 +41,7 @@ foreach(room IN LISTS rooms)
   install(DIRECTORY dynamix/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynamix COMPONENT dev
           FILES_MATCHING PATTERN "*.h" PATTERN "testing" EXCLUDE PATTERN "testdata" EXCLUDE
           PATTERN "async_server.h" EXCLUDE PATTERN "listener.h" EXCLUDE
-          PATTERN "metrics_server.h" EXCLUDE PATTERN "pem.h" EXCLUDE
-          PATTERN "server_tls.h" EXCLUDE)
+          PATTERN "pem.h" EXCLUDE PATTERN "server_tls.h" EXCLUDE)
 endforeach()
 set(dynamix_cmake_folder ${CMAKE_INSTALL_LIBDIR}/cmake/dynamix)
 set(exports dynamixTargets dynamixRpcTargets dynamixClientTargets)

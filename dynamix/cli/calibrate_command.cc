@@ -14,7 +14,7 @@
 #include "dynamix/cli/progress_bar.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/evaluation/table.h"
-#include "dynamix/page/chart.h"
+#include "dynamix/page/text.h"
 #include "dynamix/record/run_record.h"
 #include "dynamix/simulator/calibration.h"
 

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cinttypes>
 #include <cmath>
+#include <cstdio>
 
 #include "dynamix/host/proc_text.h"
 #include "dynamix/host/text_file.h"
@@ -162,6 +164,7 @@ HostWindow HostMeter::ReadWindow(double now_seconds) {
   const MemoryUse memory = Nearest(MemoryUses());
   window.memory_used_bytes = memory.used_bytes;
   window.memory_limit_bytes = memory.limit_bytes;
+  window.resident_bytes = ResidentBytes();
   window.major_faults = grown(&Counters::major_faults);
   window.context_switches = grown(&Counters::context_switches);
   return window;
@@ -240,6 +243,17 @@ double HostMeter::AllottedCpus() const {
   for (const std::string& level : cpu_levels_)
     if (const auto quota = QuotaCpus(level)) cpus = std::min(cpus, *quota);
   return cpus;
+}
+
+double HostMeter::ResidentBytes() const {
+  double pages = kMissing;
+  for (const int pid : processes_) {
+    const auto text = ReadTextFile("/proc/" + std::to_string(pid) + "/statm");
+    std::uint64_t all = 0, resident = 0;  // the first two numbers
+    if (!text || std::sscanf(text->c_str(), "%" SCNu64 " %" SCNu64, &all, &resident) != 2) continue;
+    pages = (IsMissing(pages) ? 0 : pages) + static_cast<double>(resident);
+  }
+  return pages * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
 std::vector<MemoryUse> HostMeter::MemoryUses() const {

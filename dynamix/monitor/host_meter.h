@@ -29,6 +29,7 @@ struct HostWindow {
   // use leaves out file pages that the kernel would drop first.
   double memory_used_bytes = kMissing;
   double memory_limit_bytes = kMissing;
+  double resident_bytes = kMissing;    // of the target's processes, shared pages counted in each
   double major_faults = kMissing;      // >= 0
   double context_switches = kMissing;  // voluntary or not, of all threads, >= 0
 };
@@ -64,6 +65,7 @@ class HostMeter {
   std::optional<double> ThrottledSeconds() const;
   std::optional<double> Pressure(const char* resource) const;
   double AllottedCpus() const;
+  double ResidentBytes() const;
   std::vector<MemoryUse> MemoryUses() const;
 
   Target target_;

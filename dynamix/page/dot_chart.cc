@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "dynamix/page/chart.h"
+#include "dynamix/page/text.h"
 
 namespace dynamix {
 namespace {
@@ -107,8 +107,8 @@ class Drawing {
 }  // namespace
 
 std::string RenderDots(const DotChart& chart) {
-  return "<figure><figcaption>" + Escape(chart.title) + "</figcaption>" + Drawing(chart).Text() +
-         "</figure>";
+  return "<figure class=\"dots\"><figcaption>" + Escape(chart.title) + "</figcaption>" +
+         Drawing(chart).Text() + "</figure>";
 }
 
 }  // namespace dynamix

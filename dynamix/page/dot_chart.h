@@ -16,7 +16,7 @@ struct Dot {
 struct DotRow {
   std::string name;
   std::vector<Dot> dots;
-  int color = 0;                       // the series', >= 0; they come round again (chart.h)
+  int color = 0;                       // the series', >= 0; they come round again
   double mean = 1, low = 1, high = 1;  // of the bar; all > 0
 };
 

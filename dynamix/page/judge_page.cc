@@ -8,9 +8,9 @@
 #include "dynamix/evaluation/judge_tables.h"
 #include "dynamix/evaluation/table.h"
 #include "dynamix/host/atomic_file.h"
-#include "dynamix/page/chart.h"
+#include "dynamix/page/document.h"
 #include "dynamix/page/dot_chart.h"
-#include "dynamix/page/style.h"
+#include "dynamix/page/text.h"
 
 namespace dynamix {
 namespace {
@@ -98,16 +98,17 @@ std::string RenderJudgePage(const Judgement& judgement) {
   const std::string best_rule = BaselinesOf(judgement).best_rule;
   const std::string title =
       "Policies on " + std::to_string(judgement.jobs.size()) + " jobs: " + judgement.suite;
-  std::string html = kPageHead;
-  html += "<title>" + Escape(title) + "</title></head><body><h1>" + Escape(title) +
-          "</h1><p class=\"lead\">A dot is a job: the policy's time to target over another's, on a "
-          "logarithmic scale. Hollow: the policy missed the target. Below the dots: geometric mean "
-          "and 95 % interval over what is trained.</p>" +
-          VerdictList(judgement) + DotsAgainst(judgement, "static", "Time over static's");
+  std::string html =
+      "<h1>" + Escape(title) +
+      "</h1><p class=\"lead\">A dot is a job: the policy's time to target over another's, on a "
+      "logarithmic scale. Hollow: the policy missed the target. Below the dots: geometric mean "
+      "and 95 % interval over what is trained.</p>" +
+      VerdictList(judgement) + DotsAgainst(judgement, "static", "Time over static's");
   if (!best_rule.empty())
     html += DotsAgainst(judgement, best_rule, "Time over that of the best rule, " + best_rule);
-  return html + "<details open><summary>Tables</summary><pre>" + Escape(JudgeTables(judgement)) +
-         "</pre></details><h2>Jobs</h2>" + JobTable(judgement) + "</body></html>\n";
+  html += "<details open><summary>Tables</summary><pre>" + Escape(JudgeTables(judgement)) +
+          "</pre></details><h2>Jobs</h2>" + JobTable(judgement);
+  return Document(title, html);
 }
 
 void WriteJudgePage(const std::string& path, const Judgement& judgement) {

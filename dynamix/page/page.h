@@ -1,5 +1,5 @@
-// The page of runs: one self-contained HTML page of runs of the same job. No scripts, nothing from
-// outside; readable on a phone, in light, dark and print.
+// The page of runs: one self-contained HTML page of runs of the same job. Its content-security policy
+// allows the page's own script and nothing from outside; readable on a phone, in light and dark.
 #pragma once
 
 #include <functional>
@@ -18,9 +18,13 @@ using FindModelFunction = std::function<std::optional<PolicyModel>(const std::st
 struct Page {
   std::string title;             // empty: from the first run
   std::string table;             // preformatted text; empty: none
+  std::string verdict;           // who won; empty: by time to target
   std::vector<RunRecord> runs;   // at least one
   FindModelFunction find_model;  // explains decisions
 };
+
+// Throws InputError naming two runs that differ in workload, cluster, workers, backend or target.
+void RequireSameJob(const std::vector<RunRecord>& runs);
 
 std::string RenderPage(const Page& page);
 

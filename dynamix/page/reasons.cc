@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "dynamix/core/features.h"
 
@@ -15,6 +16,62 @@ std::vector<float> Softmax(std::span<const float> logits) {
   for (const float logit : logits) sum += probabilities.emplace_back(std::exp(logit - highest));
   for (float& probability : probabilities) probability /= sum;
   return probabilities;
+}
+
+double Speed(const Report& report) { return 1e3 * report.local_batch / report.compute_ms; }
+
+// Over the workers that reported.
+template <typename Value, typename Choose>
+double Among(const RecordedRound& round, Value value, Choose choose) {
+  double chosen = kMissing;
+  for (const Report& report : round.workers) {
+    if (report.iterations == 0 || IsMissing(value(report))) continue;
+    chosen = IsMissing(chosen) ? value(report) : choose(chosen, value(report));
+  }
+  return chosen;
+}
+
+const auto kLargest = [](double a, double b) { return std::max(a, b); };
+const auto kLeast = [](double a, double b) { return std::min(a, b); };
+
+struct RuleInput {
+  const char* name;
+  double (*value)(const RecordedRound& round);
+};
+
+constexpr RuleInput kNoise = {"noise scale",
+                              [](const RecordedRound& r) { return r.training.noise_scale; }};
+constexpr RuleInput kGlobal = {"global batch",
+                               [](const RecordedRound& r) { return r.GlobalBatch(); }};
+constexpr RuleInput kFastest = {"fastest worker, samples/s",
+                                [](const RecordedRound& r) { return Among(r, Speed, kLargest); }};
+constexpr RuleInput kSlowest = {"slowest worker, samples/s",
+                                [](const RecordedRound& r) { return Among(r, Speed, kLeast); }};
+constexpr RuleInput kExchange = {
+    "exchange, ms", [](const RecordedRound& r) {
+      return Among(
+          r, [](const Report& report) { return report.communication_ms; }, kLargest);
+    }};
+constexpr RuleInput kRate = {"learning rate",
+                             [](const RecordedRound& r) { return r.training.learning_rate; }};
+constexpr RuleInput kProgress = {"part of the schedule",
+                                 [](const RecordedRound& r) { return r.training.progress; }};
+
+// What each rule reads (policies/rules.h).
+const std::map<std::string, std::vector<RuleInput>> kRuleInputs = {
+    {"static", {}},
+    {"balanced", {kFastest, kSlowest}},
+    {"base", {kFastest, kSlowest}},
+    {"noise_scale", {kNoise, kGlobal, kFastest, kSlowest}},
+    {"goodput", {kNoise, kGlobal, kExchange, kFastest, kSlowest}},
+    {"composite", {kNoise, kGlobal, kExchange, kRate, kProgress, kFastest, kSlowest}}};
+
+std::vector<Reason> Inputs(const std::string& rule, const RecordedRound& round) {
+  std::vector<Reason> reasons;
+  for (const RuleInput& input : kRuleInputs.at(rule))
+    if (const double value = input.value(round); !IsMissing(value))
+      reasons.push_back({input.name, value, kMissing});
+  return reasons;
 }
 
 // How far the global features moved, in parts of their range.
@@ -33,9 +90,14 @@ std::vector<Reason> Changes(const RecordedRound& round, const RecordedRound* pre
 
 }  // namespace
 
-Reasons::Reasons(const PolicyModel* model) {
-  if (model == nullptr || !model->team || model->actions.kind == ActionKind::kAdditive) return;
+Reasons::Reasons(const std::string& policy, const PolicyModel* model) {
+  if (model == nullptr) {
+    const std::string name = policy.substr(0, policy.find(':'));
+    if (kRuleInputs.contains(name)) rule_ = name;
+    return;
+  }
   kind_ = model->actions.kind;
+  if (!model->team || kind_ == ActionKind::kAdditive) return;
   const auto add = [&](const ActorCritic& team) {
     teams_.push_back({&team, Evaluator(team.network.shape())});
   };
@@ -83,6 +145,7 @@ std::vector<Reason> Reasons::Influences(const RecordedRound& round) {
 
 std::vector<Reason> Reasons::Of(const RecordedRound& round, const RecordedRound* previous,
                                 int most) {
+  if (!rule_.empty()) return Inputs(rule_, round);
   const bool explains = learned() && round.actions &&
                         round.team_state.size() == static_cast<std::size_t>(TeamWidth());
   std::vector<Reason> reasons = explains ? Influences(round) : Changes(round, previous);
@@ -92,6 +155,20 @@ std::vector<Reason> Reasons::Of(const RecordedRound& round, const RecordedRound*
   });
   if (static_cast<int>(reasons.size()) > most) reasons.erase(reasons.begin() + most, reasons.end());
   return reasons;
+}
+
+std::string Reasons::Title() const {
+  if (!rule_.empty()) return "what the rule read";
+  return learned() ? "features that drove it" : "what changed";
+}
+
+std::string Reasons::Explanation() const {
+  if (!rule_.empty()) return "The rule's inputs, as measured in the round.";
+  if (learned())
+    return "In brackets: how much the feature raised or lowered the global batch, against its mean "
+           "in training (in powers of two: +1 doubles it).";
+  return "What drove the decisions is not known. In brackets: change since the round before, in "
+         "parts of the feature's range.";
 }
 
 }  // namespace dynamix

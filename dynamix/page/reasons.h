@@ -8,8 +8,11 @@
 // so +1 doubles the global batch. Every team head has its say, as in the decision. Local actions
 // are not explained: they follow the measured shares.
 //
-// Of a rule, of additive actions (which have no factor) and of a policy whose file is gone: the
-// features that moved most since the round before, in parts of their range.
+// Of a rule: the measurements that it reads, with their values in the round (docs/rules.md).
+//
+// Of additive actions (which have no factor) and of a policy whose file is gone nothing is known; what
+// is told is only what changed: the features that moved most since the round before, in parts of
+// their range.
 #pragma once
 
 #include <optional>
@@ -24,29 +27,37 @@ namespace dynamix {
 
 struct Reason {
   std::string feature;
-  double value;      // now
-  double influence;  // above 0: towards a larger batch; for rules the change of the feature
+  double value;  // now
+  // Above 0: towards a larger batch; where only changes are told, the feature's change; missing for
+  // the inputs of a rule.
+  double influence;
 };
 
 class Reasons {
  public:
-  // `model` null: a rule.
-  explicit Reasons(const PolicyModel* model);
+  // `policy` as the user named it; `model` null: a rule, or a file that is gone. The model outlives
+  // this object.
+  Reasons(const std::string& policy, const PolicyModel* model);
 
   // The `most` strongest, strongest first. `previous` null: the first round.
   std::vector<Reason> Of(const RecordedRound& round, const RecordedRound* previous, int most);
-  // True: influences are on the batch. False: changes of features.
-  bool learned() const { return !teams_.empty(); }
+  // What heads a column of reasons, and a sentence about its numbers.
+  std::string Title() const;
+  std::string Explanation() const;
+  // Of the policy's actions.
+  ActionKind kind() const { return kind_; }
 
  private:
   struct Head {
     const ActorCritic* team;
     Evaluator evaluator;
   };
+  bool learned() const { return !teams_.empty(); }
   std::vector<Reason> Influences(const RecordedRound& round);
   void AddLogFactors(Head& head, std::span<const float> state, std::vector<double>& log_factors);
 
-  ActionKind kind_ = ActionKind::kAdditive;
+  std::string rule_;  // its name without constants; empty: not a rule
+  ActionKind kind_ = ActionKind::kRelative;
   std::vector<Head> teams_;
 };
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "dynamix/core/encoder.h"
 #include "dynamix/core/testing/sample_round.h"
@@ -32,7 +33,7 @@ TEST_P(ReasonsOfSet, AnInfluenceIsWhatTheDecisionLosesWithoutTheFeature) {
   RecordedRound recorded;
   recorded.team_state = states.team;
   recorded.actions = Actions{};
-  const std::vector<Reason> reasons = Reasons(&merged).Of(recorded, nullptr, 4);
+  const std::vector<Reason> reasons = Reasons("merged", &merged).Of(recorded, nullptr, 4);
   ASSERT_EQ(reasons.size(), 4u);
   const double now = log_factor();
   const std::vector<Column> columns = TeamColumns();
@@ -45,15 +46,38 @@ TEST_P(ReasonsOfSet, AnInfluenceIsWhatTheDecisionLosesWithoutTheFeature) {
   }
 }
 
-TEST(ReasonsTest, ARuleIsExplainedByWhatMoved) {
+TEST(ReasonsTest, ARuleIsExplainedByWhatItReads) {
+  RecordedRound round;
+  round.batches = {32, 16};
+  round.training.noise_scale = 500;
+  round.workers = {Report{.iterations = 10, .local_batch = 32, .compute_ms = 16},
+                   Report{.iterations = 10, .local_batch = 16, .compute_ms = 32}, Report{}};
+  Reasons reasons("noise_scale:step=2", nullptr);
+  EXPECT_EQ(reasons.Title(), "what the rule read");
+  std::map<std::string, double> values;
+  for (const Reason& reason : reasons.Of(round, nullptr, 3)) {
+    values[reason.feature] = reason.value;
+    EXPECT_TRUE(IsMissing(reason.influence)) << "how much it mattered is not known";
+  }
+  const std::map<std::string, double> expected = {{"noise scale", 500},
+                                                  {"global batch", 48},
+                                                  {"fastest worker, samples/s", 2000},
+                                                  {"slowest worker, samples/s", 500}};
+  EXPECT_EQ(values, expected);
+  EXPECT_TRUE(Reasons("static:64", nullptr).Of(round, nullptr, 3).empty());
+}
+
+TEST(ReasonsTest, OfAPolicyThatIsGoneOnlyChangesAreTold) {
   RecordedRound before, now;
   before.team_state.assign(TeamWidth(), 0);
   now.team_state = before.team_state;
   now.team_state[2] = static_cast<float>(GlobalFeatures()[2].high);
-  const std::vector<Reason> reasons = Reasons(nullptr).Of(now, &before, 5);
+  Reasons gone("gone.safetensors", nullptr);
+  EXPECT_EQ(gone.Title(), "what changed");
+  const std::vector<Reason> reasons = gone.Of(now, &before, 5);
   ASSERT_EQ(reasons.size(), 1u);
   EXPECT_EQ(reasons[0].feature, GlobalFeatures()[2].name);
-  EXPECT_TRUE(Reasons(nullptr).Of(now, nullptr, 5).empty()) << "the first round";
+  EXPECT_TRUE(gone.Of(now, nullptr, 5).empty()) << "the first round";
 }
 
 }  // namespace

@@ -12,10 +12,7 @@ constexpr std::size_t kMostFiles = 64;
 
 }  // namespace
 
-void RoundLog::Add(const RoundRecord& record) {
-  if (files_.size() >= kMostFiles && !files_.contains(record.job)) files_.clear();
-  RoundsWriter& file =
-      files_.try_emplace(record.job, folder_ / record.job / "rounds.jsonl").first->second;
+nlohmann::json RoundLogJson(const RoundRecord& record) {
   Truth truth;
   truth.seconds = record.seconds;
   truth.held_out_loss = truth.held_out_accuracy = kMissing;  // only the job knows
@@ -25,7 +22,15 @@ void RoundLog::Add(const RoundRecord& record) {
   line["policy"] = decision.policy;
   line["late"] = record.late;
   line["updates"] = record.updates;
-  if (const Status added = file.Add(line); !added) throw std::runtime_error(added.error());
+  return line;
+}
+
+void RoundLog::Add(const RoundRecord& record) {
+  if (files_.size() >= kMostFiles && !files_.contains(record.job)) files_.clear();
+  RoundsWriter& file =
+      files_.try_emplace(record.job, folder_ / record.job / "rounds.jsonl").first->second;
+  if (const Status added = file.Add(RoundLogJson(record)); !added)
+    throw std::runtime_error(added.error());
 }
 
 }  // namespace dynamix

@@ -14,6 +14,10 @@
 
 namespace dynamix {
 
+// The line of a round: RoundJson, and what only an arbitrator knows (job, policy in force, late
+// reports, updates of the learner).
+nlohmann::json RoundLogJson(const RoundRecord& record);
+
 class RoundLog {
  public:
   explicit RoundLog(std::filesystem::path folder) : folder_(std::move(folder)) {}

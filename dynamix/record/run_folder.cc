@@ -1,5 +1,7 @@
 #include "dynamix/record/run_folder.h"
 
+#include "dynamix/core/features.h"
+#include "dynamix/core/input_error.h"
 #include "dynamix/core/reward.h"
 #include "dynamix/host/atomic_file.h"
 #include "dynamix/record/report_json.h"
@@ -20,6 +22,12 @@ const char* Name(Guard::State state) {
       break;
   }
   return "falls_back";
+}
+
+json Names(const std::vector<Column>& columns) {
+  json names = json::array();
+  for (const Column& column : columns) names.push_back(column.name);
+  return names;
 }
 
 // Those that were used: of the decision before this round.
@@ -45,6 +53,9 @@ json RoundJson(const Round& round, const Decision& decision, const Truth& truth)
                {"team_state", decision.states.team},
                {"local_states", decision.states.local},
                {"rewards", RewardJson(decision)}};
+  if (round.index == 0)
+    line["columns"] = {{"team_state", Names(TeamColumns())},
+                       {"local_states", Names(LocalColumns())}};
   for (const RoundEntry& entry : round.entries) {
     line["batches"].push_back(entry.active ? entry.batch : 0);
     line["reports"].push_back(entry.report ? ReportJson(*entry.report) : json());
@@ -74,6 +85,16 @@ json SummaryJson(const RunConfig& config, const JobResult& result, double second
           {"windows", result.windows},
           {"mean_wait_share", result.mean_wait_share},
           {"last_global_batch", result.last_global_batch}};
+}
+
+void RequireRunFolder(const std::string& flag, const fs::path& folder,
+                      const std::vector<std::string>& marks) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error) || fs::is_empty(folder, error)) return;
+  for (const std::string& mark : marks)
+    if (fs::exists(folder / mark, error)) return;
+  throw InputError(flag + " = " + folder.string() +
+                   " holds something else than a run: name another folder, or an empty one");
 }
 
 RunFolder::RunFolder(fs::path folder, const std::string& config, std::int64_t keep,

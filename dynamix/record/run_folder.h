@@ -22,7 +22,8 @@
 
 namespace dynamix {
 
-// One line: reports, states, actions, rewards and batches of a round.
+// One line: reports, states, actions, rewards and batches of a round. The first round's also names the
+// columns of the states.
 nlohmann::json RoundJson(const Round& round, const Decision& decision, const Truth& truth);
 
 // summary.json: what was asked, and what came of it after `seconds`.
@@ -33,6 +34,12 @@ class RecordLost : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+// Throws InputError naming `flag` when `folder` holds something and none of `marks`: it is not the
+// folder of a run, and nothing is to be written into it.
+void RequireRunFolder(const std::string& flag, const std::filesystem::path& folder,
+                      const std::vector<std::string>& marks = {"config.toml", "rounds.jsonl",
+                                                               "run.json"});
 
 class RunFolder {
  public:

@@ -39,7 +39,7 @@ void TakeSummary(const fs::path& path, RunRecord& run) {
   std::ifstream text(path);
   if (!text) return;
   try {
-    const json summary = json::parse(text);
+    const json summary = run.summary = json::parse(text);
     if (summary.contains("accuracy")) run.accuracy = Number(summary, "accuracy");
     if (summary.contains("loss")) run.loss = Number(summary, "loss");
     run.lost_rounds = summary.value("lost_rounds", run.lost_rounds);  // also the last ones
@@ -73,6 +73,7 @@ RecordedRound ParseRound(const json& line) {
   if (heard != round.workers.end()) round.training = heard->training;
   round.team_state = Floats(line, "team_state");
   round.local_states = Floats(line, "local_states");
+  round.policy = line.value("policy", "");
   round.guarded = line.value("guard", "advises") != "advises";
   if (line.contains("team_action"))
     round.actions = Actions{.team = line["team_action"].get<int>(),
@@ -82,14 +83,64 @@ RecordedRound ParseRound(const json& line) {
   return round;
 }
 
+json SummaryOf(const RunRecord& run) {
+  if (run.summary.is_object() && run.summary.contains("iteration_ms")) return run.summary;
+  double iterations = 0, samples = 0, seconds = 0, waited = 0, worked = 0;
+  for (const RecordedRound& round : run.rounds) {
+    int most = 0;
+    for (const Report& report : round.workers) {
+      if (report.iterations == 0 || IsMissing(report.compute_ms)) continue;
+      most = std::max(most, report.iterations);
+      waited += report.iterations * report.wait_ms;
+      worked += report.iterations * (report.compute_ms + report.wait_ms + report.communication_ms);
+    }
+    iterations += most;
+    samples += most * round.GlobalBatch();
+    if (most > 0 && !IsMissing(round.window_seconds)) seconds += round.window_seconds;
+  }
+  const auto known = [](double value) { return IsMissing(value) ? json() : json(value); };
+  const TargetOptions& target = run.config.job.workload.target;
+  json summary = run.summary.is_object() ? run.summary : json::object();
+  summary["reached"] = run.reached;
+  summary["time_to_target_s"] = run.reached ? run.time_to_target_s : run.rounds.back().seconds;
+  summary["accuracy"] = known(run.accuracy);
+  summary["loss"] = known(run.loss);
+  summary["target_loss"] = target.by_loss() ? json(target.loss) : json();
+  summary["samples"] = samples;
+  summary["mean_wait_share"] = worked > 0 ? json(waited / worked) : json();
+  summary["iteration_ms"] = iterations > 0 ? json(1e3 * seconds / iterations) : json();
+  return summary;
+}
+
+namespace {
+
+// Of a job that an arbitrator advised: what its rounds tell.
+RunConfig ConfigOfRounds(const RunRecord& run) {
+  RunConfig config{.backend = "live", .policy = ""};
+  std::string last;
+  for (const RecordedRound& round : run.rounds) {
+    if (round.policy == last) continue;
+    config.policy += (last.empty() ? "" : ", then ") + round.policy;
+    last = round.policy;
+  }
+  config.job.workers = static_cast<int>(run.rounds.front().batches.size());
+  config.job.workload.name = run.name;
+  config.job.scenario.name = "the user's cluster";
+  return config;
+}
+
+}  // namespace
+
 RunRecord LoadRun(const fs::path& folder) {
   RunRecord run;
   run.name = fs::absolute(folder).lexically_normal().filename().string();
-  for (const char* name : {"config.toml", "rounds.jsonl"}) RequireFile(folder / name);
-  run.config = LoadRunConfig((folder / "config.toml").string());
+  RequireFile(folder / "rounds.jsonl");
   ReadRounds(folder / "rounds.jsonl",
              [&run](const json& line) { run.rounds.push_back(ParseRound(line)); });
   if (run.rounds.empty()) throw InputError(folder.string() + " has no rounds yet");
+  const bool advised = !run.rounds.front().policy.empty() && !fs::exists(folder / "config.toml");
+  if (!advised) RequireFile(folder / "config.toml");
+  run.config = advised ? ConfigOfRounds(run) : LoadRunConfig((folder / "config.toml").string());
   const TargetOptions& target = run.config.job.workload.target;
   for (const RecordedRound& round : run.rounds) {
     const bool good = (target.accuracy > 0 && round.accuracy >= target.accuracy) ||

@@ -26,6 +26,7 @@ struct RecordedRound {
   std::vector<float> team_state, local_states;  // NaN: missing
   std::optional<Actions> actions;               // nothing when the policy named sizes
   bool guarded = false;                         // the guard decided, not the policy
+  std::string policy;                           // in force, of an arbitrator's record; else empty
 
   double GlobalBatch() const;
 };
@@ -39,12 +40,19 @@ struct RunRecord {
   // Held-out, at the end; the last round's line is written before that.
   double accuracy = kMissing, loss = kMissing;
   std::int64_t lost_rounds = 0;  // that could not be recorded
+  nlohmann::json summary;        // summary.json; null: the run is not finished
 };
+
+// What is compared of a run: its summary; of a run that is not finished the same figures, as far as
+// its rounds tell them. The length of an iteration is the job's time over its iterations.
+nlohmann::json SummaryOf(const RunRecord& run);
 
 RecordedRound ParseRound(const nlohmann::json& line);
 
-// Throws InputError naming the file for a folder without config.toml or rounds.jsonl, and for a
-// damaged line. A last line that was cut off (the run was killed) is left out.
+// Reads a run's folder, or that of a job in an arbitrator's: the latter has no config.toml, and its
+// policies (with swaps) and workers are those of its rounds.
+//
+// Throws InputError naming the file for a folder that is neither, and for a damaged line. A last line that was cut off (the run was killed) is left out.
 RunRecord LoadRun(const std::filesystem::path& folder);
 
 }  // namespace dynamix

@@ -2,6 +2,7 @@
 
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
@@ -10,7 +11,7 @@
 #include <mutex>
 
 #include "dynamix/core/input_error.h"
-#include "dynamix/rpc/metrics_server.h"
+#include "dynamix/rpc/web_server.h"
 
 namespace dynamix {
 namespace {
@@ -18,9 +19,12 @@ namespace {
 using prometheus::Counter;
 using prometheus::Family;
 using prometheus::Gauge;
+using prometheus::Histogram;
 
 constexpr std::size_t kMostJobs = 128;
 constexpr std::size_t kMostRanks = 256;
+const Histogram::BucketBoundaries kIterationSeconds = {0.001, 0.003, 0.01, 0.03, 0.1, 0.3,
+                                                       1,     3,     10,   30,   100};
 
 // A count starts anew with each run of a job; the counter of the job's name goes on.
 void Follow(Counter& counter, int& last, int count) {
@@ -41,10 +45,15 @@ class Metrics::Implementation {
       if (const std::string wrong = CheckTls(used); !wrong.empty()) return Error{wrong};
     const std::lock_guard lock(server_mutex_);
     server_.reset();
-    Result<std::unique_ptr<MetricsServer>> started = MetricsServer::Start(address_, used, [this] {
-      return prometheus::TextSerializer().Serialize(registry_.Collect());
-    });
-    if (!started) return Error{started.error()};
+    const bool secure = !used.empty();
+    const auto page = [this, secure](const WebRequest& request) {
+      if (secure && !MayReadMetrics(request.peer_names)) return WebAnswer{.status = 403};
+      return WebAnswer{.type = "text/plain; version=0.0.4; charset=utf-8",
+                       .body = prometheus::TextSerializer().Serialize(registry_.Collect())};
+    };
+    Result<std::unique_ptr<WebServer>> started =
+        WebServer::Start({.address = address_, .tls = used}, {{"/metrics", page}});
+    if (!started) return Error{"metrics: " + started.error()};
     server_ = std::move(started).value();
     // The port that was free then is the one people know.
     address_ = address_.substr(0, address_.rfind(':') + 1) + std::to_string(server_->port());
@@ -60,19 +69,24 @@ class Metrics::Implementation {
     const std::lock_guard lock(mutex_);
     JobSeries& job = Find(record.job);
     const Decision& decision = record.decision;
+    const Round& round = record.round;
     job.rounds->Increment();
     job.late->Increment(record.late);
-    job.global_batch->Set(record.round.GlobalBatch());
-    job.window_seconds->Set(record.round.seconds);
+    job.global_batch->Set(round.GlobalBatch());
+    job.window_seconds->Set(round.seconds);
     job.fallback->Set(decision.guard == Guard::State::kFallsBack ? 1 : 0);
     Follow(*job.fallbacks, job.last_fallbacks, record.fallbacks);
     job.updates->Set(record.updates);
     job.standing->Set(IsMissing(decision.standing) ? 1 : decision.standing);
-    if (const double loss = MeanLoss(record.round); !IsMissing(loss)) job.loss->Set(loss);
+    if (const double loss = MeanLoss(round); !IsMissing(loss)) job.loss->Set(loss);
+    AddTraining(job, round);
+    if (decision.policy != job.policy_name) SetPolicy(job, record.job, decision.policy);
     for (std::size_t rank = 0; rank < std::min(decision.sizes.size(), kMostRanks); ++rank) {
-      if (rank == job.batches.size())
-        job.batches.push_back(&batches_.Add({{"job", record.job}, {"rank", std::to_string(rank)}}));
-      job.batches[rank]->Set(decision.sizes[rank]);
+      if (rank == job.ranks.size()) job.ranks.emplace_back();
+      const prometheus::Labels labels = {{"job", record.job}, {"rank", std::to_string(rank)}};
+      Set(job.ranks[rank][&batches_], batches_, labels, decision.sizes[rank]);
+      if (rank < round.entries.size() && round.entries[rank].report)
+        AddReport(job.ranks[rank], labels, *round.entries[rank].report);
     }
   }
 
@@ -87,13 +101,63 @@ class Metrics::Implementation {
   }
 
  private:
+  using RankSeries = std::map<Family<Gauge>*, Gauge*>;  // those that were ever measured
   struct JobSeries {
-    Counter *rounds, *late, *fallbacks;
+    Counter *rounds, *late, *fallbacks, *samples;
     Gauge *global_batch, *window_seconds, *fallback, *updates, *standing, *loss;
-    std::vector<Gauge*> batches;  // by rank
-    int last_fallbacks = 0;       // of the run under way
-    std::uint64_t heard = 0;      // the larger, the later
+    Histogram* iterations;
+    Gauge *accuracy = nullptr, *noise = nullptr, *rate = nullptr;  // null: never measured
+    Gauge* policy = nullptr;
+    std::string name, policy_name;
+    std::vector<RankSeries> ranks;
+    int last_fallbacks = 0;   // of the run under way
+    std::uint64_t heard = 0;  // the larger, the later
   };
+
+  // What was not measured keeps its last value; what never was has no series.
+  static void Set(Gauge*& gauge, Family<Gauge>& family, const prometheus::Labels& labels,
+                  double value) {
+    if (IsMissing(value)) return;
+    if (gauge == nullptr) gauge = &family.Add(labels);
+    gauge->Set(value);
+  }
+
+  // What all workers share: the first report tells it.
+  void AddTraining(JobSeries& job, const Round& round) {
+    int iterations = 0;
+    const Report* first = nullptr;
+    for (const RoundEntry& entry : round.entries) {
+      if (!entry.report) continue;
+      if (first == nullptr) first = &*entry.report;
+      iterations = std::max(iterations, entry.report->iterations);
+    }
+    if (first == nullptr) return;
+    job.samples->Increment(iterations * round.GlobalBatch());
+    if (!IsMissing(first->iteration_ms)) job.iterations->Observe(1e-3 * first->iteration_ms);
+    const prometheus::Labels labels = {{"job", job.name}};
+    Set(job.accuracy, accuracy_, labels, first->training.accuracy);
+    Set(job.noise, noise_, labels, first->training.noise_scale);
+    Set(job.rate, learning_rate_, labels, first->training.learning_rate);
+  }
+
+  void AddReport(RankSeries& series, const prometheus::Labels& labels, const Report& report) {
+    const auto set = [&](Family<Gauge>& family, double value) {
+      if (!IsMissing(value)) Set(series[&family], family, labels, value);
+    };
+    set(compute_, 1e-3 * report.compute_ms);
+    set(wait_, 1e-3 * report.wait_ms);
+    set(communication_, 1e-3 * report.communication_ms);
+    set(rtt_, 1e-6 * report.network.smoothed_rtt_us);
+    set(retransmissions_, report.network.retransmission_ratio);
+    set(cpu_, report.host.cpu_use);
+  }
+
+  void SetPolicy(JobSeries& job, const std::string& name, const std::string& policy) {
+    if (job.policy != nullptr) policy_.Remove(job.policy);
+    job.policy = &policy_.Add({{"job", name}, {"policy", policy}});
+    job.policy->Set(1);
+    job.policy_name = policy;
+  }
 
   Family<Counter>& AddCounter(const char* name, const char* help) {
     return prometheus::BuildCounter().Name(name).Help(help).Register(registry_);
@@ -114,13 +178,15 @@ class Metrics::Implementation {
     return jobs_[name] = {.rounds = &rounds_.Add(label),
                           .late = &late_.Add(label),
                           .fallbacks = &fallbacks_.Add(label),
+                          .samples = &samples_.Add(label),
                           .global_batch = &global_batch_.Add(label),
                           .window_seconds = &window_seconds_.Add(label),
                           .fallback = &fallback_.Add(label),
                           .updates = &updates_.Add(label),
                           .standing = &standing_.Add(label),
                           .loss = &loss_.Add(label),
-                          .batches = {},
+                          .iterations = &iterations_.Add(label, kIterationSeconds),
+                          .name = name,
                           .heard = heard_};
   }
 
@@ -138,13 +204,20 @@ class Metrics::Implementation {
     updates_.Remove(job.updates);
     standing_.Remove(job.standing);
     loss_.Remove(job.loss);
-    for (Gauge* batch : job.batches) batches_.Remove(batch);
+    samples_.Remove(job.samples);
+    iterations_.Remove(job.iterations);
+    if (job.accuracy != nullptr) accuracy_.Remove(job.accuracy);
+    if (job.noise != nullptr) noise_.Remove(job.noise);
+    if (job.rate != nullptr) learning_rate_.Remove(job.rate);
+    if (job.policy != nullptr) policy_.Remove(job.policy);
+    for (const RankSeries& rank : job.ranks)
+      for (const auto& [family, gauge] : rank) family->Remove(gauge);
     jobs_.erase(silent);
   }
 
   std::string address_;
   mutable std::mutex server_mutex_;
-  std::unique_ptr<MetricsServer> server_;
+  std::unique_ptr<WebServer> server_;
   prometheus::Registry registry_;
   std::mutex mutex_;
   std::map<std::string, JobSeries> jobs_;
@@ -161,6 +234,23 @@ class Metrics::Implementation {
       AddGauge("dynamix_speed_over_start", "Speed over that of the start batches, by the guard");
   Family<Gauge>& loss_ = AddGauge("dynamix_training_loss", "Mean reported training loss");
   Family<Gauge>& batches_ = AddGauge("dynamix_local_batch", "Advised samples of one worker");
+  Family<Gauge>& compute_ = AddGauge("dynamix_compute_seconds", "Compute of an iteration");
+  Family<Gauge>& wait_ = AddGauge("dynamix_wait_seconds", "Wait for the slowest worker");
+  Family<Gauge>& communication_ =
+      AddGauge("dynamix_communication_seconds", "Exchange of an iteration, not hidden");
+  Family<Gauge>& rtt_ = AddGauge("dynamix_rtt_seconds", "Smoothed round-trip time");
+  Family<Gauge>& retransmissions_ =
+      AddGauge("dynamix_retransmission_ratio", "Retransmitted over sent segments");
+  Family<Gauge>& cpu_ = AddGauge("dynamix_cpu_use_ratio", "CPU time over the allotted");
+  Family<Gauge>& accuracy_ = AddGauge("dynamix_training_accuracy_ratio", "Reported accuracy");
+  Family<Gauge>& noise_ = AddGauge("dynamix_noise_scale", "Gradient noise scale in samples");
+  Family<Gauge>& learning_rate_ = AddGauge("dynamix_learning_rate", "Learning rate in force");
+  Family<Gauge>& policy_ = AddGauge("dynamix_policy_info", "1 for the policy in force");
+  Family<Counter>& samples_ = AddCounter("dynamix_samples_total", "Samples trained on");
+  Family<Histogram>& iterations_ = prometheus::BuildHistogram()
+                                       .Name("dynamix_iteration_seconds")
+                                       .Help("Length of iterations, one observation per round")
+                                       .Register(registry_);
   Counter& reports_ = AddCounter("dynamix_reports_total", "Reports taken").Add({});
   Counter& refused_ = AddCounter("dynamix_refused_total", "Calls refused").Add({});
   Counter& turned_away_ =

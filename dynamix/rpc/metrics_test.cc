@@ -62,6 +62,27 @@ TEST(MetricsTest, FallbacksOfASecondRunAreAddedToThoseOfTheFirst) {
   EXPECT_THAT(Page(*metrics), HasSubstr("dynamix_fallbacks_total{job=\"job\"} 3\n"));
 }
 
+TEST(MetricsTest, WhatWorkersReportHasSeriesInBaseUnitsAndWhatTheyDoNotHasNone) {
+  const auto metrics = std::move(Metrics::Start("127.0.0.1:0")).value();
+  RoundRecord record = Record("job");
+  record.decision.policy = "goodput";
+  Report report{.iterations = 10, .local_batch = 16, .iteration_ms = 20, .compute_ms = 12};
+  report.network.smoothed_rtt_us = 500;
+  record.round.entries = {RoundEntry{.batch = 16, .report = report}, RoundEntry{.batch = 16}};
+  metrics->Add(record);
+  record.decision.policy = "default";
+  metrics->Add(record);
+  const std::string page = Page(*metrics);
+  EXPECT_THAT(page, HasSubstr("dynamix_compute_seconds{job=\"job\",rank=\"0\"} 0.012\n"));
+  EXPECT_THAT(page, HasSubstr("dynamix_rtt_seconds{job=\"job\",rank=\"0\"} 0.0005\n"));
+  EXPECT_THAT(page, HasSubstr("dynamix_samples_total{job=\"job\"} 640\n"));
+  EXPECT_THAT(page, HasSubstr("dynamix_iteration_seconds_count{job=\"job\"} 2\n"));
+  EXPECT_THAT(page, HasSubstr("dynamix_policy_info{job=\"job\",policy=\"default\"} 1\n"));
+  EXPECT_THAT(page, Not(HasSubstr("policy=\"goodput\"")));
+  EXPECT_THAT(page, Not(HasSubstr("dynamix_cpu_use_ratio{")));
+  EXPECT_THAT(page, Not(HasSubstr("dynamix_compute_seconds{job=\"job\",rank=\"1\"}")));
+}
+
 TEST(MetricsTest, BeyondLoopbackOnlyWithCertificates) {
   EXPECT_THAT([] { (void)Metrics::Start("0.0.0.0:0"); },
               testing::ThrowsMessage<InputError>(HasSubstr("loopback")));

@@ -1,0 +1,96 @@
+#include "dynamix/dashboard/job_feed.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace dynamix {
+
+using nlohmann::json;
+
+JobFeed::JobFeed(std::string job, std::int64_t epoch, FindModelFunction find_model)
+    : job_(std::move(job)), epoch_(epoch), find_model_(std::move(find_model)) {
+  config_.policy = "-";
+  reasons_.emplace(config_.policy, nullptr);
+  row_ = {{"job", job_},  {"policy", config_.policy}, {"workers", 0},        {"rounds", 0},
+          {"seconds", 0}, {"global_batch", nullptr},  {"accuracy", nullptr}, {"late", 0}};
+}
+
+void JobFeed::SetConfig(const RunConfig& config) {
+  std::optional<PolicyModel> model = find_model_ ? find_model_(config.policy) : std::nullopt;
+  const std::lock_guard lock(mutex_);
+  config_ = config;
+  reasons_.reset();
+  model_ = std::move(model);
+  reasons_.emplace(config.policy, model_ ? &*model_ : nullptr);
+  row_["policy"] = config.policy;
+  row_["workers"] = config.job.workers;
+}
+
+void JobFeed::SetGhost(const std::vector<RecordedRound>& rounds) {
+  Reasons none("", nullptr);
+  json points = json::array();
+  for (const RecordedRound& round : rounds) {
+    json point = PointJson(round, nullptr, none);
+    points.push_back({{"t", point["t"]},
+                      {"samples", point["samples"]},
+                      {"accuracy", point["accuracy"]},
+                      {"loss", point["loss"]},
+                      {"batches", point["batches"]}});
+  }
+  const std::lock_guard lock(mutex_);
+  ghost_ = std::move(points);
+}
+
+void JobFeed::Add(RecordedRound round) {
+  const std::lock_guard lock(mutex_);
+  const json point = PointJson(round, previous_ ? &*previous_ : nullptr, *reasons_);
+  row_["workers"] = round.batches.size();
+  row_["rounds"] = round.index + 1;
+  row_["seconds"] = point["t"];
+  row_["global_batch"] = round.GlobalBatch();
+  if (!point["accuracy"].is_null()) row_["accuracy"] = point["accuracy"];
+  row_["late"] = point["late"];
+  events_.push_back({++last_, point.dump()});
+  previous_ = std::move(round);
+  if (events_.size() > kMostPoints) Forget();
+  changed_.notify_all();
+}
+
+void JobFeed::Forget() {
+  std::vector<Event> kept;
+  for (std::size_t i = 0; i < events_.size(); ++i)
+    if (i >= events_.size() / 2 || i % 2 == 0) kept.push_back(std::move(events_[i]));
+  events_ = std::move(kept);
+}
+
+std::vector<JobFeed::Event> JobFeed::After(std::int64_t after, double patience_s) const {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::duration<double>(patience_s), [&] { return last_ > after; });
+  const auto first = std::find_if(events_.begin(), events_.end(),
+                                  [after](const Event& event) { return event.number > after; });
+  return {first, events_.end()};
+}
+
+std::int64_t JobFeed::last() const {
+  const std::lock_guard lock(mutex_);
+  return last_;
+}
+
+json JobFeed::Config() const {
+  const std::lock_guard lock(mutex_);
+  json config = ViewConfigJson(config_, *reasons_);
+  config["epoch"] = epoch_;
+  return config;
+}
+
+json JobFeed::Ghost() const {
+  const std::lock_guard lock(mutex_);
+  return ghost_;
+}
+
+json JobFeed::Row() const {
+  const std::lock_guard lock(mutex_);
+  return row_;
+}
+
+}  // namespace dynamix

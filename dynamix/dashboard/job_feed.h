@@ -1,0 +1,64 @@
+// JobFeed: the points of one job, for readers that come and go.
+//
+// Points are texts, made once and shared by all readers. At most kMostPoints are kept: of a longer
+// job every second one of the older half is forgotten, so the beginning stays visible. Thread-safe.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dynamix/page/page.h"
+#include "dynamix/page/points.h"
+
+namespace dynamix {
+
+class JobFeed {
+ public:
+  static constexpr std::size_t kMostPoints = 4000;
+
+  struct Event {
+    std::int64_t number;  // from 1, in order
+    std::string point;    // JSON
+  };
+
+  // `epoch` tells this feed from that of an earlier process.
+  JobFeed(std::string job, std::int64_t epoch, FindModelFunction find_model);
+
+  void SetConfig(const RunConfig& config);
+  void SetGhost(const std::vector<RecordedRound>& rounds);
+  void Add(RecordedRound round);
+
+  // Waits up to `patience_s` for points after number `after`; empty when there are none.
+  std::vector<Event> After(std::int64_t after, double patience_s) const;
+  // The greatest number a reader can have seen here.
+  std::int64_t last() const;
+  nlohmann::json Config() const;  // for run_view.js, with the epoch
+  nlohmann::json Ghost() const;   // points; empty: none
+  nlohmann::json Row() const;     // of the list of jobs
+
+ private:
+  void Forget();
+
+  const std::string job_;
+  const std::int64_t epoch_;
+  const FindModelFunction find_model_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  RunConfig config_;
+  std::optional<PolicyModel> model_;
+  std::optional<Reasons> reasons_;  // of model_
+  std::optional<RecordedRound> previous_;
+  std::vector<Event> events_;
+  std::int64_t last_ = 0;
+  nlohmann::json ghost_ = nlohmann::json::array();
+  nlohmann::json row_;
+};
+
+}  // namespace dynamix
