@@ -2,7 +2,7 @@
 add_executable(advised_job advised_job.cc)
 target_link_libraries(advised_job PRIVATE dynamix::rpc dynamix_flags)
 if(NOT DYNAMIX_SANITIZER)
-  foreach(name absence access chaos policies resources)
+  foreach(name absence access chaos policies resources watching)
     add_test(NAME arbitrator_${name}
              COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/arbitrator_${name}_test.py
                      $<TARGET_FILE:dynamix> $<TARGET_FILE:advised_job> ${PROJECT_SOURCE_DIR})

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "dynamix/cli/advisor_flags.h"
+#include "dynamix/cli/dashboard_flags.h"
 #include "dynamix/cli/data_folder.h"
 #include "dynamix/cli/epoch_file.h"
 #include "dynamix/cli/find_policy.h"
@@ -23,6 +24,7 @@
 #include "dynamix/ppo/tensor_file.h"
 #include "dynamix/record/recorded_curve.h"
 #include "dynamix/record/round_log.h"
+#include "dynamix/record/run_folder.h"
 #include "dynamix/rpc/admin.h"
 #include "dynamix/rpc/metrics.h"
 #include "dynamix/rpc/service.h"
@@ -47,6 +49,7 @@ struct ArbitratorFlags {
   int seed = 1;
   TlsFlags tls;
   std::string tls_name;
+  DashboardFlags dashboard;
 };
 
 ArbitratorOptions JobOptionsFor(const ArbitratorFlags& flags, ServiceLog& log,
@@ -69,8 +72,25 @@ ArbitratorOptions JobOptionsFor(const ArbitratorFlags& flags, ServiceLog& log,
   return options;
 }
 
-// `log` and `metrics` are borrowed: the service that has the options ends before them.
-ServiceOptions MakeServiceOptions(const ArbitratorFlags& flags, ServiceLog& log, Metrics* metrics) {
+// An arbitrator does not know what its jobs train: policy and workers only.
+void Show(Dashboard& dashboard, const std::string& policy, const RoundRecord& record) {
+  if (record.round.index == 0) {
+    RunConfig config{.backend = "live", .policy = policy};
+    config.job.workers = static_cast<int>(record.round.entries.size());
+    dashboard.SetConfig(record.job, config);
+  }
+  dashboard.AddRound(record.job, RoundLogJson(record));
+}
+
+// Who watches a serving arbitrator; null: not asked for.
+struct Watchers {
+  std::unique_ptr<Metrics> metrics;
+  std::unique_ptr<Dashboard> dashboard;
+};
+
+// `log` and `watchers` are borrowed: the service that has the options ends before them.
+ServiceOptions MakeServiceOptions(const ArbitratorFlags& flags, ServiceLog& log,
+                                  const Watchers& watchers) {
   ServiceOptions options;
   options.address = flags.address;
   options.tls = ReadTls(flags.tls);
@@ -89,8 +109,9 @@ ServiceOptions MakeServiceOptions(const ArbitratorFlags& flags, ServiceLog& log,
   };
   // Shared only because a std::function must be copyable.
   const auto rounds = flags.run.empty() ? nullptr : std::make_shared<RoundLog>(flags.run);
-  options.on_round = [rounds, metrics](const RoundRecord& record) {
-    if (metrics != nullptr) metrics->Add(record);
+  options.on_round = [rounds, &watchers, policy = flags.policy](const RoundRecord& record) {
+    if (watchers.metrics != nullptr) watchers.metrics->Add(record);
+    if (watchers.dashboard != nullptr) Show(*watchers.dashboard, policy, record);
     if (rounds != nullptr) rounds->Add(record);
   };
   return options;
@@ -105,20 +126,23 @@ void AllowManyConnections() {
 }
 
 void Announce(const ArbitratorFlags& flags, const Service& service, std::uint64_t epoch,
-              const Metrics* metrics) {
+              const Watchers& watchers) {
   const std::string host = flags.address.substr(0, flags.address.rfind(':'));
   const std::string address = flags.address.starts_with("unix:")
                                   ? flags.address
                                   : host + ":" + std::to_string(service.port());
   if (flags.json)
-    std::printf("%s\n", nlohmann::json{{"address", address},
-                                       {"port", service.port()},
-                                       {"epoch", epoch},
-                                       {"metrics_port", metrics ? metrics->port() : 0},
-                                       {"policy", flags.policy},
-                                       {"learn", flags.learn}}
-                            .dump()
-                            .c_str());
+    std::printf(
+        "%s\n",
+        nlohmann::json{{"address", address},
+                       {"port", service.port()},
+                       {"epoch", epoch},
+                       {"metrics_port", watchers.metrics ? watchers.metrics->port() : 0},
+                       {"dashboard_port", watchers.dashboard ? watchers.dashboard->port() : 0},
+                       {"policy", flags.policy},
+                       {"learn", flags.learn}}
+            .dump()
+            .c_str());
   else
     std::printf("serving %s on %s (epoch %llu)%s\n", flags.policy.c_str(), address.c_str(),
                 static_cast<unsigned long long>(epoch), flags.learn ? ", learning" : "");
@@ -159,6 +183,7 @@ void Serve(const ArbitratorFlags& flags) {
   if (flags.learn && IsRule(flags.policy))
     throw InputError::OutOfRange("--policy", flags.policy, "a policy file: rules do not learn");
   flags.guard.Validate();
+  if (!flags.run.empty()) RequireRunFolder("--run", flags.run, {"epoch"});
   // Whoever reads the output may leave; the jobs go on.
   std::signal(SIGPIPE, SIG_IGN);
   ServiceLog log(flags.json);
@@ -166,8 +191,10 @@ void Serve(const ArbitratorFlags& flags) {
   PolicySpec policy = FindPolicy(flags.policy);
   // What every job would be refused for is better known now.
   (void)Arbitrator(policy, JobOptionsFor(flags, log, "try", 1));
-  const std::unique_ptr<Metrics> metrics = StartMetrics(flags);
-  ServiceOptions options = MakeServiceOptions(flags, log, metrics.get());
+  const Watchers watchers{StartMetrics(flags),
+                          StartDashboard(flags.dashboard, flags.tls, flags.json)};
+  Metrics* const metrics = watchers.metrics.get();
+  ServiceOptions options = MakeServiceOptions(flags, log, watchers);
   options.Validate();
   options.epoch = NextEpoch(flags.run, std::chrono::system_clock::now());
   AllowManyConnections();
@@ -176,11 +203,11 @@ void Serve(const ArbitratorFlags& flags) {
   Result<std::unique_ptr<Service>> started = Service::Start(options, policy);
   if (!started) throw std::runtime_error(started.error());
   Service& service = *started.value();
-  Announce(flags, service, options.epoch, metrics.get());
+  Announce(flags, service, options.epoch, watchers);
   while (!interrupted) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    if (metrics) metrics->Set(service.counts());
-    if (reload.Take()) Reload(flags, service, metrics.get(), log);
+    if (metrics != nullptr) metrics->Set(service.counts());
+    if (reload.Take()) Reload(flags, service, metrics, log);
   }
   const ServiceCounts counts = service.counts();
   log.Add({.event = "stopping",
@@ -245,6 +272,7 @@ void AddArbitratorCommand(CLI::App& app) {
   CLI::App* command = app.add_subcommand("arbitrator", "Serve advice to live jobs over gRPC");
   AddServingFlags(*command, *flags);
   AddGuardFlags(*command, *flags);
+  AddDashboardFlags(*command, flags->dashboard);
   AddTlsFlags(*command, flags->tls);
   command->add_option("--tls-name", flags->tls_name, "--swap: name in its certificate");
   command->add_option("--swap", flags->swap,
@@ -255,7 +283,7 @@ void AddArbitratorCommand(CLI::App& app) {
   command->add_flag("--json", flags->json, "JSON on stdout and as log lines on stderr");
   command->footer(
       "Examples:\n"
-      "  dynamix arbitrator --policy goodput --run runs/arbitrator\n"
+      "  dynamix arbitrator --policy goodput --run runs/arbitrator --dashboard 127.0.0.1:7041\n"
       "  dynamix arbitrator --learn --run runs/arbitrator --reference runs/old/job/rounds.jsonl\n"
       "  dynamix arbitrator --swap balanced --listen 127.0.0.1:7040");
   command->callback([flags] {

@@ -12,7 +12,10 @@ class App;
 namespace dynamix {
 
 void AddCalibrateCommand(CLI::App& app);
+void AddDashboardCommand(CLI::App& app);
+void AddDoctorCommand(CLI::App& app);
 void AddEvaluateCommand(CLI::App& app, VirtualSuite suite);
+void AddExportCommand(CLI::App& app);
 void AddLearnCommand(CLI::App& app);
 void AddListCommand(CLI::App& app);
 void AddPolicyCommand(CLI::App& app);

@@ -23,12 +23,14 @@
 #include "dynamix/cli/find_policy.h"
 #include "dynamix/cli/interrupt.h"
 #include "dynamix/cli/program.h"
+#include "dynamix/cli/terminal.h"
 #include "dynamix/cli/train_command.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/evaluation/comparison.h"
 #include "dynamix/host/atomic_file.h"
 #include "dynamix/page/page.h"
 #include "dynamix/policies/make_policy.h"
+#include "dynamix/record/run_folder.h"
 #include "dynamix/training/checkpoint.h"
 
 namespace dynamix {
@@ -93,7 +95,9 @@ std::string Digest(const std::string& policy) {
 
 // The flags the user gave that every run shares, as they were given.
 std::vector<std::string> SharedArguments(const CLI::App& command) {
-  static const std::set<std::string> kOwn = {"--policies", "--seeds", "--run", "--json", "--help"};
+  static const std::set<std::string> kOwn = {"--policies", "--seeds",     "--run",
+                                             "--json",     "--dashboard", "--dashboard-token-file",
+                                             "--help"};
   std::vector<std::string> arguments;
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0 || kOwn.contains(option->get_name())) continue;
@@ -147,6 +151,7 @@ std::vector<PlannedRun> PlanRuns(const CompareFlags& flags, const std::vector<st
 int RunTrain(const PlannedRun& run, bool resume, bool quiet, const InterruptFlag& interrupted) {
   std::vector<std::string> words = {fs::read_symlink("/proc/self/exe").string(), "train"};
   words.insert(words.end(), run.arguments.begin(), run.arguments.end());
+  words.emplace_back("--compared");
   if (resume) words.emplace_back("--resume");
   if (quiet) words.emplace_back("--json");
   std::vector<char*> arguments;
@@ -182,7 +187,10 @@ json Complete(const PlannedRun& run, const std::string& label, bool quiet,
     say("is there already");
     return ReadJson(summary);
   }
-  if (!same) fs::remove_all(run.folder);
+  if (!same) {
+    RequireRunFolder("--run", run.folder, {"run.json"});
+    fs::remove_all(run.folder);
+  }
   fs::create_directories(run.folder);
   const bool resume = same && HasCheckpoint(run.folder);
   if (!resume) WriteFile(run.folder / "run.json", run.identity.dump(2) + "\n");
@@ -202,12 +210,19 @@ fs::path ComparisonFolder(const CompareFlags& flags) {
                              job.spec.scenario.name + "-" + std::to_string(job.spec.workers));
 }
 
-// The runs of the first seed; false when none of them left a record.
-bool ReportRuns(const fs::path& path, const CompareFlags& flags, const std::string& text,
+// A folder of comparisons, or none yet: an interrupted one has runs, and no comparison.json.
+void RequireComparisonFolder(const fs::path& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (fs::exists(entry.path() / "run.json", error)) return;
+  RequireRunFolder("--run", folder, {"comparison.json"});
+}
+
+// All runs; false when none of them left a record.
+bool ReportRuns(const fs::path& path, const std::string& table, const std::string& verdict,
                 const std::vector<PlannedRun>& runs) {
-  Page page{.table = text, .find_model = FindModel};
+  Page page{.table = table, .verdict = verdict, .find_model = FindModel};
   for (const PlannedRun& run : runs) {
-    if (run.seed != flags.train.seed) continue;
     try {
       page.runs.push_back(LoadRun(run.folder));
     } catch (const InputError&) {  // it failed before its first round, and that was said
@@ -226,8 +241,10 @@ void Compare(const CompareFlags& flags, const std::vector<std::string>& shared) 
     throw InputError(
         "--target, --target-loss, --time and --epochs: at most one of them says when a run ends");
   const fs::path folder = ComparisonFolder(flags);
+  RequireComparisonFolder(folder);
   const std::vector<PlannedRun> plan = PlanRuns(flags, shared, folder);
   const InterruptFlag interrupted;
+  const ShownFolder shown(flags.train.dashboard, {}, folder, flags.json);
   std::vector<ComparedRun> runs;
   int failed = 0;
   for (std::size_t i = 0; i < plan.size(); ++i) {
@@ -243,9 +260,9 @@ void Compare(const CompareFlags& flags, const std::vector<std::string>& shared) 
   }
   const std::vector<ComparedPolicy> policies = ComparePolicies(runs);
   const std::string verdict = Verdict(policies, flags.train.time_s > 0);
-  const std::string text = ComparisonTable(policies) + "\n" + verdict + "\n";
+  const std::size_t width = TerminalWidth(STDOUT_FILENO);
   const fs::path report = folder / "report.html";
-  const bool reported = ReportRuns(report, flags, text, plan);
+  const bool reported = ReportRuns(report, ComparisonTable(policies), verdict, plan);
   json result = ComparisonJson(policies, runs);
   result["verdict"] = verdict;
   if (reported) result["report"] = report.string();
@@ -253,7 +270,8 @@ void Compare(const CompareFlags& flags, const std::vector<std::string>& shared) 
   if (flags.json) {
     std::printf("%s\n", result.dump().c_str());
   } else {
-    std::printf("%s\nreport: %s\n", text.c_str(), report.c_str());
+    std::printf("%s\n%s\n\nreport: %s\n", ComparisonTable(policies, width).c_str(),
+                Coloured(verdict, Colour::kBold, STDOUT_FILENO).c_str(), report.c_str());
   }
   if (failed > 0)
     throw std::runtime_error(std::to_string(failed) + " of " + std::to_string(plan.size()) +
@@ -278,6 +296,7 @@ void AddCompareCommand(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--run", flags->run, "folder of all runs; default: runs/compare-<job>");
   command->add_flag("--json", flags->json, "one JSON object on stdout instead of a table");
+  AddDashboardFlags(*command, flags->train.dashboard);
   AddSharedFlags(*command, flags->train);
   command->footer(
       "Runs end at the workload's target; --target ACC, --target-loss LOSS, --time S or --epochs "

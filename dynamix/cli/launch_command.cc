@@ -1,8 +1,10 @@
 #include "dynamix/cli/launch_command.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "dynamix/cli/data_folder.h"
 #include "dynamix/cli/testbed_launch.h"
@@ -18,12 +20,22 @@ struct LaunchFlags {
   // Of an emulated cluster; empty: ranks as they are.
   std::string cluster, workload = "lenet_fashion", testbed = "pacing";
   int seed = 1;
+  std::string name;  // for dynamix monitor --job; empty: none
+  bool json = false;
 };
 
-int LaunchPlainly(LaunchOptions& launch) {
+int LaunchPlainly(LaunchFlags& flags) {
+  LaunchOptions& launch = flags.launch;
   if (launch.ranks == 0) throw InputError("-n: how many ranks? (only a --cluster has a number)");
-  const WorkerCgroups cgroups("launch", launch.ranks);
+  const WorkerCgroups cgroups("launch", launch.ranks, flags.name);
   launch.enter = [&](int rank) { return cgroups.Enter(rank); };
+  if (flags.json)
+    std::printf("%s\n", nlohmann::json{{"job", cgroups.job()},
+                                       {"ranks", launch.ranks},
+                                       {"measured", cgroups.error().empty()}}
+                            .dump()
+                            .c_str());
+  std::fflush(stdout);
   return Launch(launch);
 }
 
@@ -99,21 +111,23 @@ void AddLaunchCommand(CLI::App& app) {
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
   AddClusterFlags(*command, *flags);
+  command->add_option("--name", flags->name, "Name of the job, for dynamix monitor --job NAME");
+  command->add_flag("--json", flags->json,
+                    "One JSON object before the ranks' output: job, ranks, measured");
   command->add_flag("!--no-prefix", options->prefix, "No rank before each line of output");
   command->add_option("program", options->command, "Program and arguments, after --")->required();
   command->footer(
-      "Each rank gets a cgroup when the privileges allow; dynamix monitor --job launch-PID shows\n"
-      "them, PID being that of this command.\n"
+      "Each rank gets a cgroup when the privileges allow; dynamix monitor --job NAME shows them\n"
+      "(without --name: launch-PID, PID being that of this command).\n"
       "The exit code is that of the first rank that failed (128 + signal if a signal ended it).\n"
-      "Example:\n  dynamix launch -n 4 -- ./my_training --epochs 3\n"
+      "Examples:\n  dynamix launch -n 4 --name mine -- ./my_training --epochs 3\n"
       "  dynamix launch -n 2 -- dynamix train --backend live --workload lenet_fashion\n"
       "  dynamix launch -n 4 --max-restarts 3 -- dynamix train --backend live --elastic\n"
       "  dynamix launch --cluster live/demo -- /usr/bin/python3 my_training.py");
   command->callback([flags] {
     flags->launch.elastic = flags->launch.elastic || flags->launch.max_restarts > 0;
     // Testbed and cgroups are gone before std::exit, which would leave them standing.
-    const int code =
-        flags->cluster.empty() ? LaunchPlainly(flags->launch) : LaunchOnCluster(*flags);
+    const int code = flags->cluster.empty() ? LaunchPlainly(*flags) : LaunchOnCluster(*flags);
     if (code != 0) std::exit(code);
   });
 }

@@ -17,6 +17,7 @@
 #include "dynamix/evaluation/table.h"
 #include "dynamix/policies/make_policy.h"
 #include "dynamix/ppo/learned_policy.h"
+#include "dynamix/record/run_folder.h"
 
 namespace dynamix {
 namespace {
@@ -195,6 +196,7 @@ std::vector<QuadraticOptions> LoadFitted(const std::vector<std::string>& names) 
 }
 
 void Learn(LearnFlags flags, const std::string& config) {
+  if (!flags.folder.empty()) RequireRunFolder("--run", flags.folder);
   flags.run.learning.actions = ParseActionOptions(flags.actions);
   for (const std::string& name : flags.without)
     flags.run.learning.families_off.push_back(ParseFamily(name));

@@ -1,4 +1,6 @@
 // dynamix list: the names that other commands take.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -6,11 +8,11 @@
 
 #include "dynamix/cli/commands.h"
 #include "dynamix/cli/data_folder.h"
-#include "dynamix/evaluation/table.h"
+#include "dynamix/cli/terminal.h"
+#include "dynamix/job/catalogue.h"
 #include "dynamix/job/scenario.h"
 #include "dynamix/job/workload.h"
 #include "dynamix/policies/make_policy.h"
-#include "dynamix/ppo/policy_file.h"
 
 namespace dynamix {
 namespace {
@@ -42,6 +44,17 @@ std::vector<Named> Scenarios() {
   return all;
 }
 
+template <typename Known>
+std::vector<Named> NamedOf(std::span<const Known> known) {
+  std::vector<Named> all;
+  for (const Known& one : known)
+    all.push_back({std::string(one.name), std::string(one.description)});
+  return all;
+}
+
+std::vector<Named> Models() { return NamedOf(KnownModels()); }
+std::vector<Named> Datasets() { return NamedOf(KnownDatasets()); }
+
 void Print(const std::vector<Named>& all, bool json) {
   if (json) {
     nlohmann::json names = nlohmann::json::array();
@@ -52,8 +65,14 @@ void Print(const std::vector<Named>& all, bool json) {
   }
   std::size_t width = 0;
   for (const Named& one : all) width = std::max(width, one.name.size());
-  for (const Named& one : all)
-    std::printf("%-*s  %s\n", static_cast<int>(width), one.name.c_str(), one.description.c_str());
+  const std::size_t columns = TerminalWidth(STDOUT_FILENO);
+  for (const Named& one : all) {
+    std::string text = one.description;
+    if (columns > width + 22) text = Wrapped(text, columns - width - 2);
+    for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; ++at)
+      text.insert(at + 1, width + 2, ' ');
+    std::printf("%-*s  %s\n", static_cast<int>(width), one.name.c_str(), text.c_str());
+  }
 }
 
 }  // namespace
@@ -64,12 +83,15 @@ void AddListCommand(CLI::App& app) {
   const auto json = std::make_shared<bool>(false);
   const auto add = [&](const char* kind, const char* text, std::vector<Named> (*all)()) {
     CLI::App* command = list->add_subcommand(kind, text);
+    command->footer(std::string("Example:\n  dynamix list ") + kind + " --json");
     command->add_flag("--json", *json, "a JSON array of names and descriptions");
     command->callback([json, all] { Print(all(), *json); });
   };
   add("policies", "Rules and shipped policies: --policy, --policies", Policies);
   add("workloads", "What is trained: --workload", Workloads);
   add("scenarios", "Clusters: --cluster", Scenarios);
+  add("models", "Networks that dynamix trains itself: --model", Models);
+  add("datasets", "Data they are trained on, in a workload's [model]", Datasets);
   list->footer("Example:\n  dynamix list workloads");
 }
 

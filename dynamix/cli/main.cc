@@ -2,6 +2,7 @@
 #include "dynamix/cli/arbitrator_command.h"
 #include "dynamix/cli/commands.h"
 #include "dynamix/cli/launch_command.h"
+#include "dynamix/cli/manual_command.h"
 #include "dynamix/cli/monitor_command.h"
 #include "dynamix/cli/program.h"
 #include "dynamix/cli/testbed_command.h"
@@ -20,5 +21,10 @@ int main(int argc, char** argv) {
     dynamix::AddTestbedCommand(app);
     dynamix::AddLaunchCommand(app);
     dynamix::AddTrainerCommands(app);
+    dynamix::AddDashboardCommand(app);
+    dynamix::AddDoctorCommand(app);
+    dynamix::AddExportCommand(app);
+    dynamix::AddManualCommand(app, dynamix::DefinitionsWithTrainer);
+    dynamix::AddCompletionCommand(app, dynamix::DefinitionsWithTrainer);
   });
 }

@@ -15,8 +15,11 @@
 
 #include "dynamix/cli/interrupt.h"
 #include "dynamix/cli/monitor_view.h"
+#include "dynamix/cli/terminal.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/evaluation/table.h"
 #include "dynamix/host/cgroup.h"
+#include "dynamix/host/worker_cgroups.h"
 #include "dynamix/monitor/monitor.h"
 
 namespace dynamix {
@@ -26,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 
 struct MonitorFlags {
   int pid = 0;
-  std::string cgroup, job, tier = "ebpf", interface;
+  std::string cgroup, job, tier = "ebpf", interface, sort = "worker";
   int device = -1;
   double interval_s = 1;
   bool once = false, json = false;
@@ -52,7 +55,10 @@ std::string JobFolder(const MonitorFlags& flags) {
     return {};
   }
   const bool named = flags.cgroup.empty();
-  const std::string folder = named ? JobCgroup(flags.job) : flags.cgroup;
+  std::string folder = named ? JobCgroup(flags.job) : flags.cgroup;
+  if (named && !IsFolder(folder))  // a name that was given, or a job of another cgroup
+    for (const RunningJob& running : RunningJobs())
+      if (running.name == flags.job || running.job == flags.job) folder = running.folder;
   if (!IsFolder(folder) || access((folder + "/cgroup.procs").c_str(), F_OK) != 0)
     throw InputError::OutOfRange(named ? "--job" : "--cgroup", named ? flags.job : flags.cgroup,
                                  "a cgroup that exists (looked for " + folder + ")");
@@ -113,16 +119,48 @@ class JobView {
   std::map<std::string, Monitor> monitors_;
 };
 
-void Print(const std::vector<WorkerWindow>& workers, bool json) {
+// Over what was there before, line by line: a screen that is cleared first flickers.
+std::string InPlace(const std::string& text) {
+  std::string drawn = "\033[H";
+  for (const char c : text) drawn += c == '\n' ? "\033[K\n" : std::string(1, c);
+  return drawn + "\033[J";
+}
+
+// The jobs of this machine that can be watched by name.
+void ListJobs(bool json) {
+  const std::vector<RunningJob> jobs = RunningJobs();
   if (json) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const RunningJob& job : jobs)
+      list.push_back({{"job", job.job},
+                      {"name", job.name},
+                      {"pid", job.pid},
+                      {"workers", job.workers},
+                      {"cgroup", job.folder}});
+    std::printf("%s\n", list.dump().c_str());
+    return;
+  }
+  if (jobs.empty())
+    std::printf("no job with cgroups runs here; dynamix monitor --pid PID watches any process\n");
+  Table table({"job", "name", "pid", "workers"});
+  for (const RunningJob& job : jobs)
+    table.Add({job.job, job.name.empty() ? "-" : job.name, std::to_string(job.pid),
+               std::to_string(job.workers)});
+  if (!jobs.empty())
+    std::printf("%s\nwatch one with dynamix monitor --job NAME\n", table.Text().c_str());
+}
+
+void Print(const std::vector<WorkerWindow>& workers, const MonitorFlags& flags) {
+  if (flags.json) {
     const double now =
         std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     for (const WorkerWindow& worker : workers)
       std::printf("%s\n", MonitorJson(worker, now).dump().c_str());
   } else {
     const bool terminal = isatty(STDOUT_FILENO) == 1;
-    std::printf("%s%s%s", terminal ? "\033[H\033[2J" : "", MonitorTable(workers).c_str(),
-                terminal ? "ctrl-C ends the monitor, not the job\n" : "");
+    std::string table = MonitorTable(workers, flags.sort, TerminalWidth(STDOUT_FILENO));
+    if (terminal) table = InPlace(table + "ctrl-C ends the monitor, not the job\n");
+    std::printf("%s", table.c_str());
   }
   std::fflush(stdout);
 }
@@ -135,8 +173,11 @@ void Wait(Clock::time_point until, const InterruptFlag& interrupted) {
 }
 
 void Run(const MonitorFlags& flags) {
-  if ((flags.pid != 0) + !flags.cgroup.empty() + !flags.job.empty() != 1)
-    throw InputError("dynamix monitor needs exactly one of --pid, --cgroup and --job");
+  const int targets = (flags.pid != 0) + !flags.cgroup.empty() + !flags.job.empty();
+  if (targets == 0) return ListJobs(flags.json);
+  if (targets > 1)
+    throw InputError(
+        "dynamix monitor takes one of --pid, --cgroup and --job, or none to list jobs");
   const InterruptFlag interrupted;
   JobView view(flags, JobFolder(flags));
   auto next = Clock::now();
@@ -146,7 +187,7 @@ void Run(const MonitorFlags& flags) {
     Wait(next, interrupted);
     if (interrupted) return;  // asked to end: nothing was lost
     const bool ended = !view.alive();
-    Print(view.ReadWindow(), flags.json);
+    Print(view.ReadWindow(), flags);
     if (ended) spdlog::info("the job has ended");
     if (ended || flags.once) return;
   }
@@ -163,6 +204,9 @@ void AddMonitorCommand(CLI::App& app) {
       ->check(CLI::Range(1, 1 << 22));
   monitor->add_option("--cgroup", flags->cgroup, "A folder of the cgroup version 2 file system");
   monitor->add_option("--job", flags->job, "A job by the name it was launched with");
+  monitor->add_option("--sort", flags->sort, "Order of the rows; largest first")
+      ->check(CLI::IsMember(MonitorOrders()))
+      ->capture_default_str();
   monitor->add_option("--interval", flags->interval_s, "Seconds per window")
       ->check(CLI::Range(0.05, 3600.0))
       ->capture_default_str();
@@ -176,7 +220,11 @@ void AddMonitorCommand(CLI::App& app) {
   monitor->add_flag("--once", flags->once, "One window, then end");
   monitor->add_flag("--json", flags->json, "One JSON object per worker and window");
   monitor->footer(
-      "Example:\n  dynamix monitor --pid 4242\n  dynamix monitor --job resnet --json --interval 5");
+      "Without a target it lists the jobs of this machine.\n"
+      "Examples:\n"
+      "  dynamix monitor\n"
+      "  dynamix monitor --job mine --sort sent\n"
+      "  dynamix monitor --pid 4242 --json --interval 5");
   monitor->callback([flags] { Run(*flags); });
 }
 

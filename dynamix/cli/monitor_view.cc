@@ -1,5 +1,8 @@
 #include "dynamix/cli/monitor_view.h"
 
+#include <algorithm>
+#include <map>
+
 #include "dynamix/evaluation/table.h"
 
 namespace dynamix {
@@ -43,31 +46,54 @@ nlohmann::json HostJson(const HostWindow& host) {
           {"cpu_pressure", Number(host.cpu_pressure)},
           {"memory_pressure", Number(host.memory_pressure)},
           {"io_pressure", Number(host.io_pressure)},
+          {"resident_bytes", Number(host.resident_bytes)},
           {"memory_used_bytes", Number(host.memory_used_bytes)},
           {"memory_limit_bytes", Number(host.memory_limit_bytes)},
           {"major_faults", Number(host.major_faults)},
           {"context_switches", Number(host.context_switches)}};
 }
 
+const std::map<std::string, double (*)(const MonitorWindow& window)> kOrders = {
+    {"cpu", [](const MonitorWindow& w) { return w.host.cpu_use; }},
+    {"memory", [](const MonitorWindow& w) { return w.host.resident_bytes; }},
+    {"received", [](const MonitorWindow& w) { return w.network.bytes_received; }},
+    {"retransmissions", [](const MonitorWindow& w) { return w.network.segments_retransmitted; }},
+    {"rtt", [](const MonitorWindow& w) { return w.network.smoothed_rtt_us; }},
+    {"sent", [](const MonitorWindow& w) { return w.network.bytes_sent; }}};
+
 }  // namespace
 
-std::string MonitorTable(const std::vector<WorkerWindow>& workers) {
+std::vector<std::string> MonitorOrders() {
+  std::vector<std::string> names = {"worker"};
+  for (const auto& [name, value] : kOrders) names.push_back(name);
+  return names;
+}
+
+std::string MonitorTable(std::vector<WorkerWindow> workers, const std::string& order,
+                         std::size_t width) {
   constexpr double kGigabyte = 1.0 / (1 << 30);
-  Table table({"worker", "tier", "sent Mbit/s", "received", "path", "retrans", "timeouts", "RTT ms",
-               "min RTT", "window", "sockets", "CPU", "throttled", "pressure", "memory GiB", "of"});
+  if (const auto by = kOrders.find(order); by != kOrders.end())
+    std::stable_sort(workers.begin(), workers.end(), [&](const auto& a, const auto& b) {
+      const double left = by->second(a.second), right = by->second(b.second);
+      return !IsMissing(left) && (IsMissing(right) || left > right);
+    });
+  Table table({"worker", "tier", "CPU", "RSS GiB", "sent Mbit/s", "received", "path", "retrans",
+               "timeouts", "RTT ms", "min RTT", "window", "sockets", "throttled", "pressure",
+               "memory GiB", "of"});
   for (const auto& [name, window] : workers) {
     const NetworkWindow& network = window.network;
     const HostReport host = window.HostPart();
-    table.Add({name, Name(window.tier), Mbps(network.bytes_sent, window.seconds),
-               Mbps(network.bytes_received, window.seconds), Cell(network.delivery_mbps, 1),
-               Percent(window.NetworkPart().retransmission_ratio, 2), Cell(network.timeouts, 0),
-               Cell(network.smoothed_rtt_us, 3, 1e-3), Cell(network.minimum_rtt_us, 3, 1e-3),
-               Cell(network.congestion_window, 0), Cell(network.open_sockets, 0),
-               Percent(host.cpu_use), Percent(host.cpu_throttled), Percent(host.cpu_pressure),
-               Cell(host.memory_used_bytes, 2, kGigabyte),
-               Cell(host.memory_limit_bytes, 2, kGigabyte)});
+    table.Add(
+        {name, Name(window.tier), Percent(host.cpu_use),
+         Cell(window.host.resident_bytes, 2, kGigabyte), Mbps(network.bytes_sent, window.seconds),
+         Mbps(network.bytes_received, window.seconds), Cell(network.delivery_mbps, 1),
+         Percent(window.NetworkPart().retransmission_ratio, 2), Cell(network.timeouts, 0),
+         Cell(network.smoothed_rtt_us, 3, 1e-3), Cell(network.minimum_rtt_us, 3, 1e-3),
+         Cell(network.congestion_window, 0), Cell(network.open_sockets, 0),
+         Percent(host.cpu_throttled), Percent(host.cpu_pressure),
+         Cell(host.memory_used_bytes, 2, kGigabyte), Cell(host.memory_limit_bytes, 2, kGigabyte)});
   }
-  return table.Text();
+  return table.Text(width);
 }
 
 nlohmann::json MonitorJson(const WorkerWindow& worker, double unix_seconds) {

@@ -29,7 +29,8 @@ def main():
     done = run("learn", "--updates", "-3", "--nothing-like-it")
     assert done.returncode == 2 and "--nothing-like-it is not known\n" in done.stderr, done.stderr
 
-    for kind, name in {"policies": "default", "workloads": "demo/lenet_fashion", "scenarios": "mixed"}.items():
+    for kind, name in {"policies": "default", "workloads": "demo/lenet_fashion", "scenarios": "mixed", "models": "resnet18",
+                       "datasets": "moby"}.items():
         done = run("list", kind, "--json")
         assert done.returncode == 0, done.stderr
         names = json.loads(done.stdout)

@@ -32,10 +32,12 @@ struct ShowFlags {
 struct MergeFlags {
   std::vector<std::string> paths;
   std::string out;
+  bool json = false;
 };
 
 struct ExportFlags {
   std::string path, format, out;
+  bool json = false;
 };
 
 template <typename T>
@@ -155,7 +157,10 @@ void Export(const ExportFlags& flags) {
   } else {
     ExportTorchScriptByHelper(flags.path, out);
   }
-  std::printf("%s\n", out.c_str());
+  if (flags.json)
+    std::printf("%s\n", nlohmann::json{{"file", out}, {"format", flags.format}}.dump().c_str());
+  else
+    std::printf("%s\n", out.c_str());
 }
 
 void Merge(const MergeFlags& flags) {
@@ -163,7 +168,11 @@ void Merge(const MergeFlags& flags) {
   for (const std::string& path : flags.paths) models.push_back(Require(LoadPolicy(path)));
   const PolicyModel merged = Require(MergePolicies(std::move(models)));
   (void)Require(SavePolicy(flags.out, merged));
-  std::printf("%s: %zu team heads\n", flags.out.c_str(), 1 + merged.more_teams.size());
+  const std::size_t heads = 1 + merged.more_teams.size();
+  if (flags.json)
+    std::printf("%s\n", nlohmann::json{{"file", flags.out}, {"heads", heads}}.dump().c_str());
+  else
+    std::printf("%s: %zu team heads\n", flags.out.c_str(), heads);
 }
 
 }  // namespace
@@ -172,6 +181,7 @@ void AddPolicyCommand(CLI::App& app) {
   CLI::App* policy =
       app.add_subcommand("policy", "Show a policy file, export its networks, or merge several");
   policy->require_subcommand(1);
+  policy->footer("Example:\n  dynamix policy show default");
 
   // The flags live as long as the callbacks that read them.
   const auto show_flags = std::make_shared<ShowFlags>();
@@ -190,6 +200,7 @@ void AddPolicyCommand(CLI::App& app) {
       "merge", "Make one policy of several: the team decides by the mean of their heads");
   merge->add_option("files", merge_flags->paths, "Policy files with the same actions")->required();
   merge->add_option("--out", merge_flags->out, "File to write")->required();
+  merge->add_flag("--json", merge_flags->json, "One JSON object for machines");
   merge->footer(
       "Example:\n  dynamix policy merge a.safetensors b.safetensors --out both.safetensors");
   merge->callback([merge_flags] { Merge(*merge_flags); });
@@ -202,6 +213,7 @@ void AddPolicyCommand(CLI::App& app) {
       ->required()
       ->check(CLI::IsMember({"torchscript", "onnx"}));
   exporting->add_option("--out", export_flags->out, "File to write; default: FILE.pt or FILE.onnx");
+  exporting->add_flag("--json", export_flags->json, "One JSON object for machines");
   exporting->footer("Example:\n  dynamix policy export policies/default.safetensors --format onnx");
   exporting->callback([export_flags] { Export(*export_flags); });
 }

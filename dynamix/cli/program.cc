@@ -2,15 +2,19 @@
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <string>
 
 #include "dynamix/cli/closest.h"
 #include "dynamix/cli/interrupt.h"
+#include "dynamix/cli/terminal.h"
 #include "dynamix/cli/version.h"
 #include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
@@ -24,6 +28,22 @@ constexpr int kBadInput = 2;
 constexpr int kFailed = 1;
 constexpr int kOurBug = 70;
 constexpr int kInterrupted = 130;
+
+// Help that fits the terminal; a pipe gets 100 columns.
+class FittingFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_desc(const CLI::Option* option) const override {
+    const std::size_t terminal = TerminalWidth(STDOUT_FILENO);
+    const std::size_t columns = terminal > 0 ? terminal : 100;
+    return Wrapped(option->get_description(),
+                   columns > column_width_ + 20 ? columns - column_width_ : 20);
+  }
+};
+
+std::unique_ptr<spdlog::sinks::sink> MakeLogSink() {
+  return std::make_unique<spdlog::sinks::stderr_color_sink_mt>(
+      ShowsColour(STDERR_FILENO) ? spdlog::color_mode::always : spdlog::color_mode::never);
+}
 
 // What a command line with an unknown command or flag may have meant; empty when all are known.
 std::string Meant(const CLI::App& app, int argc, char** argv) {
@@ -55,15 +75,18 @@ std::string Meant(const CLI::App& app, int argc, char** argv) {
 }  // namespace
 
 int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&)) {
-  spdlog::set_default_logger(spdlog::stderr_color_mt("dynamix"));
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("dynamix", MakeLogSink()));
   spdlog::set_pattern("%H:%M:%S %^%l%$ %v");
 
   CLI::App app{"DYNAMIX chooses each worker's batch size while a training job runs."};
   app.set_version_flag("--version", VersionText());
   app.require_subcommand(1);
+  app.formatter(std::make_shared<FittingFormatter>());
   app.footer(
-      "Example:\n  dynamix evaluate --policies static,balanced,goodput,default --suite scenarios "
-      "--workers 8");
+      "Examples:\n"
+      "  dynamix doctor\n"
+      "  dynamix compare --backend sim --workload vgg16_cifar10 --cluster mixed\n"
+      "  dynamix COMMAND --help");
   add_commands(app);
 
   try {

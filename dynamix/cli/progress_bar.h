@@ -17,7 +17,9 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  void Advance(long steps = 1, const std::string& note = {});
+  // `share`: of the way to an end that may come before the total, [0, 1]; the time left is that to
+  // the nearer of the two.
+  void Advance(long steps = 1, const std::string& note = {}, double share = 0);
 
  private:
   void Draw(bool last);
@@ -25,6 +27,7 @@ class ProgressBar {
   std::mutex mutex_;
   std::string label_, note_;
   long total_, done_, begun_;
+  double share_ = 0, begun_share_ = -1;  // of the other end; -1: not told yet
   bool quiet_, terminal_;
   std::chrono::steady_clock::time_point start_, drawn_;
 };

@@ -20,6 +20,7 @@ struct ReportFlags {
 void MakeReport(const ReportFlags& flags) {
   Page page{.title = flags.title, .find_model = FindModel};
   for (const std::string& folder : flags.runs) page.runs.push_back(LoadRun(folder));
+  RequireSameJob(page.runs);
   const std::string out =
       !flags.out.empty() ? flags.out
                          : (std::filesystem::path(flags.runs.front()) / "report.html").string();

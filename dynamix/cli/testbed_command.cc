@@ -16,6 +16,7 @@ void AddTestbedCommand(CLI::App& app) {
   CLI::App* testbed = app.add_subcommand(
       "testbed", "The emulated cluster of `dynamix train --backend live --cluster FILE`");
   testbed->require_subcommand(1);
+  testbed->footer("Example:\n  dynamix testbed clean");
   CLI::App* clean = testbed->add_subcommand(
       "clean", "Remove what testbeds and launches left behind that were killed");
   clean->add_flag("--json", *as_json, "one JSON object on stdout");

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "dynamix/cli/commands.h"
 #include "dynamix/cli/data_folder.h"
@@ -65,6 +66,7 @@ bool WorkersLeave(const Scenario& scenario) {
 
 // Starting anew replaces what the folder holds: fine for a finished run, a loss for another one.
 void RequireNothingUnfinished(const fs::path& folder) {
+  RequireRunFolder("--run", folder);
   if (!HasCheckpoint(folder) || fs::exists(folder / "summary.json")) return;
   throw InputError(folder.string() +
                    " holds a run that is not finished: go on with it with --resume, name another "
@@ -107,9 +109,17 @@ void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedClust
                     const ReferenceCurve* reference) {
   Arbitrator arbitrator(job.policy, {.guard = {.on = flags.guard}, .seed = job.spec.seed});
   RunFolder folder(job.folder, job.config, /*keep=*/0, WarnOfLoss);
-  ProgressBar bar("train", static_cast<long>(job.spec.workload.optimizer.planned_samples),
-                  flags.json);
+  // Gone before the table is printed.
+  std::optional<ProgressBar> bar;
+  bar.emplace("train", static_cast<long>(job.spec.workload.optimizer.planned_samples), flags.json);
   const InterruptFlag interrupted;
+  if (flags.time_s > 0 || flags.epochs > 0) {
+    JobLimits limits = environment.limits();
+    limits.seconds = flags.time_s > 0 ? flags.time_s : std::numeric_limits<double>::infinity();
+    environment.set_limits(limits);
+  }
+  const double most_s =
+      environment.limits().seconds > 0 ? environment.limits().seconds : BudgetSeconds(job.spec);
   RunFigures figures;
   double seen = 0;
   const auto on_window = [&](const Round& round, const Decision& decision, const Truth& truth) {
@@ -121,17 +131,14 @@ void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedClust
     std::snprintf(note, sizeof note,
                   "accuracy %.4f  loss %.3f  global batch %.0f  %.1f s on the job's clock",
                   truth.held_out_accuracy, truth.held_out_loss, round.GlobalBatch(), truth.seconds);
-    bar.Advance(static_cast<long>(environment.samples_seen() - seen), note);
+    bar->Advance(static_cast<long>(environment.samples_seen() - seen), note,
+                 truth.seconds / most_s);
     seen = environment.samples_seen();
   };
-  if (flags.time_s > 0 || flags.epochs > 0) {
-    JobLimits limits = environment.limits();
-    limits.seconds = flags.time_s > 0 ? flags.time_s : std::numeric_limits<double>::infinity();
-    environment.set_limits(limits);
-  }
   const bool full = flags.full || flags.epochs > 0;
   const double equal_time = full ? std::numeric_limits<double>::infinity() : flags.time_s;
   JobResult result = RunJob(environment, arbitrator, equal_time, on_window, reference);
+  bar.reset();
   result.final_accuracy = environment.truth().held_out_accuracy;
   result.final_loss = environment.truth().held_out_loss;
   figures.seconds = environment.truth().seconds;
@@ -194,6 +201,12 @@ void Train(const TrainFlags& flags) {
     throw InputError(job.folder.string() + " holds a run that is under way: name another --run" +
                      (job.elastic ? ", or --join it" : ""));
   if (!flags.resume && !job.folder.empty() && !joins) RequireNothingUnfinished(job.folder);
+  // Of launched ranks the launcher shows the job.
+  const bool shows = !flags.dashboard.address.empty() && OwnPlace().size == 1;
+  if (shows && job.folder.empty())
+    throw InputError("--dashboard shows what the run records: leave --no-record out");
+  const ShownFolder shown(shows ? flags.dashboard : DashboardFlags{}, flags.advisor.tls, job.folder,
+                          flags.json);
   if (flags.backend == "sim") return RunSimulated(flags, job);
   if (flags.backend == "virtual") return RunVirtual(flags, job);
   if (place.size == 1 && job.spec.workers > 1 && !flags.join) {
@@ -214,6 +227,7 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
       ->capture_default_str();
   command.add_option("--run", flags.run, "folder of what the run leaves; default: runs/<job>");
   command.add_flag("--no-record", flags.no_record, "leave nothing");
+  command.add_flag("--compared", flags.compared, "one run of dynamix compare")->group("");
   command.add_flag("--full", flags.full,
                    "do not end at the target: go on to the planned samples (live) or the budget");
   command.add_flag("--resume", flags.resume, "live: go on from the run folder's checkpoint");
@@ -345,6 +359,7 @@ void AddTrainCommand(CLI::App& app) {
   AddRunFlags(*command, *flags);
   AddSharedFlags(*command, *flags);
   AddElasticFlags(*command, *flags);
+  AddDashboardFlags(*command, flags->dashboard);
   AddAdvisorFlags(*command, flags->advisor);
   command->footer(
       "Examples:\n"

@@ -14,6 +14,9 @@ if(DYNAMIX_BUILD_TESTS)
   add_test(NAME trainer
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/trainer_test.py
                    $<TARGET_FILE:dynamix> $<TARGET_FILE:dynamix_train>)
+  add_test(NAME command_line
+           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/command_line_test.py
+                   $<TARGET_FILE:dynamix>)
   add_test(NAME evaluate_command
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/evaluate_command_test.py
                    $<TARGET_FILE:dynamix>)

@@ -1,12 +1,14 @@
 #include "dynamix/cli/train_flags.h"
 
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
 #include "dynamix/cli/find_policy.h"
+#include "dynamix/cli/terminal.h"
 #include "dynamix/evaluation/table.h"
 #include "dynamix/page/page.h"
 #include "dynamix/simulator/simulated_cluster.h"
@@ -97,7 +99,7 @@ void PrintRun(const TrainFlags& flags, const TrainJob& job, const nlohmann::json
              Fixed(summary["accuracy"].get<double>(), 4), Fixed(summary["loss"].get<double>(), 3),
              Fixed(summary["windows"].get<double>(), 0),
              Fixed(summary["last_global_batch"].get<double>(), 0)});
-  std::printf("%s\n", table.Text().c_str());
+  std::printf("%s\n", table.Text(TerminalWidth(STDOUT_FILENO)).c_str());
   if (!job.folder.empty()) std::printf("left in %s\n", job.folder.c_str());
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "dynamix/cli/advisor_flags.h"
+#include "dynamix/cli/dashboard_flags.h"
 #include "dynamix/cli/find_policy.h"
 #include "dynamix/evaluation/evaluation.h"
 #include "dynamix/host/rank_place.h"
@@ -27,6 +28,7 @@ struct TrainFlags {
   bool full = false;
   bool json = false;
   bool no_record = false;
+  bool compared = false;  // started by dynamix compare, which says itself how a run goes on
   // Overrides of the workload; 0 and empty leave it as it is.
   std::string model, rule;
   double width = 0, planned_samples = 0, learning_rate = 0;
@@ -50,6 +52,7 @@ struct TrainFlags {
   bool join = false;     // become one more worker of the job that is under way in the run's folder
   int max_restarts = 0;  // of each lost rank of an elastic job
   bool guard = true;     // compares with the batches at the start, and goes back when advice harms
+  DashboardFlags dashboard;
   AdvisorFlags advisor;  // address empty: the arbitrator runs inside rank 0
 };
 

@@ -142,6 +142,7 @@ struct LiveRank {
   FolderLock lock;                    // of one that became rank 0
   RunFigures figures;
   double shown_samples = 0, shown_seconds = 0, samples_per_s = 0;
+  double most_s = 0;         // the run ends then; 0: no limit
   std::string told;          // of the job's warnings
   std::vector<int> members;  // last seen
   int micro_batch = 0;       // last seen
@@ -179,6 +180,7 @@ LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
   OrThrow(live->Start());
   shown_samples = live->state().samples;
   shown_seconds = live->state().seconds;
+  most_s = JobOptions(flags, job).most_seconds;
   micro_batch = worker->micro_batch();
   if (!worker->joined()) members = group->members();
   if (group->rank() == 0) Folder();
@@ -324,7 +326,7 @@ void LiveRank::Show(ProgressBar& bar) {
   char note[160];
   std::snprintf(note, sizeof note, "accuracy %.4f  loss %.3f  %.0f samples/s  batches %s",
                 state.accuracy, state.loss, samples_per_s, batches.c_str());
-  bar.Advance(static_cast<long>(samples), note);
+  bar.Advance(static_cast<long>(samples), note, most_s > 0 ? state.seconds / most_s : 0);
   shown_samples = state.samples;
   shown_seconds = state.seconds;
   if (members != group->members()) {
@@ -438,7 +440,7 @@ void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
   if (state.stopped) {
     if (const std::string loss = first() ? rank.Folder().Loss() : ""; !loss.empty())
       std::fprintf(stderr, "%s\n", loss.c_str());
-    if (first() && !job.folder.empty())
+    if (first() && !job.folder.empty() && !flags.compared)
       std::fprintf(stderr, "saved to %s; the same command with --resume goes on from there\n",
                    job.folder.c_str());
     throw Interrupted();

@@ -4,10 +4,13 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <stdexcept>
 
+#include "dynamix/cli/definitions.h"
 #include "dynamix/cli/helper_program.h"
 
 namespace dynamix {
@@ -21,7 +24,30 @@ constexpr std::array<TrainerCommand, 2> kCommands = {
     {{"compare", "Run one job under several policies and tell who won"},
      {"train", "Train one job under one policy"}}};
 
+// What `dynamix-train manual --json` prints; null without the program.
+nlohmann::json TrainerDefinitions() {
+  std::string quoted;
+  for (const char c : HelperProgram("dynamix-train")) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  const std::unique_ptr<FILE, int (*)(FILE*)> output(
+      popen(("'" + quoted + "' manual --json 2>/dev/null").c_str(), "r"), pclose);
+  std::string text;
+  char buffer[4096];
+  while (output != nullptr && !std::feof(output.get()))
+    text.append(buffer, std::fread(buffer, 1, sizeof buffer, output.get()));
+  return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
 }  // namespace
+
+nlohmann::json DefinitionsWithTrainer(const CLI::App& app) {
+  nlohmann::json all = DefinitionsOf(app);
+  const nlohmann::json trainer = TrainerDefinitions();
+  if (!trainer.is_object()) return all;
+  for (nlohmann::json& command : all["commands"])
+    for (const nlohmann::json& known : trainer["commands"])
+      if (command["name"] == known["name"]) command = known;
+  return all;
+}
 
 std::vector<std::string> OwnCommandLine() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);

@@ -2,6 +2,8 @@
 // is the same command line; dynamix hands over what trains by becoming that program.
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include "dynamix/cli/virtual_suite.h"
 
 namespace CLI {
@@ -19,6 +21,9 @@ std::vector<std::string> OwnCommandLine();
 
 // The commands that train, by name and description; their flags are dynamix-train's.
 void AddTrainerCommands(CLI::App& app);
+
+// DefinitionsOf the program, with the trainer's own for what is handed over (when it is there).
+nlohmann::json DefinitionsWithTrainer(const CLI::App& app);
 
 // A VirtualSuite that hands over.
 VirtualMaker BecomeTrainerForSuite(const std::vector<JobSpec>& jobs, const std::string& data);

@@ -115,7 +115,7 @@ const batchesText = batches => batches.length > 16 ? `sum ${sum(batches)}` : bat
 
 // The rounds that changed a batch, the last first when `newestFirst`.
 function decisionTable(run, newestFirst, most) {
-  const changes = run.points.filter(point => point.sizes.some((size, w) => size !== point.batches[w]));
+  const changes = run.points.filter(point => point.batches.some((batch, w) => batch > 0 && w < point.sizes.length && point.sizes[w] !== batch));
   const shown = newestFirst ? changes.slice(-most).reverse() : changes.slice(0, most);
   if (!changes.length) return element('p', {class: 'lead'}, 'No decision changed a batch.');
   const body = element('tbody');
