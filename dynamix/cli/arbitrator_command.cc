@@ -72,16 +72,6 @@ ArbitratorOptions JobOptionsFor(const ArbitratorFlags& flags, ServiceLog& log,
   return options;
 }
 
-// An arbitrator does not know what its jobs train: policy and workers only.
-void Show(Dashboard& dashboard, const std::string& policy, const RoundRecord& record) {
-  if (record.round.index == 0) {
-    RunConfig config{.backend = "live", .policy = policy};
-    config.job.workers = static_cast<int>(record.round.entries.size());
-    dashboard.SetConfig(record.job, config);
-  }
-  dashboard.AddRound(record.job, RoundLogJson(record));
-}
-
 // Who watches a serving arbitrator; null: not asked for.
 struct Watchers {
   std::unique_ptr<Metrics> metrics;
@@ -109,9 +99,10 @@ ServiceOptions MakeServiceOptions(const ArbitratorFlags& flags, ServiceLog& log,
   };
   // Shared only because a std::function must be copyable.
   const auto rounds = flags.run.empty() ? nullptr : std::make_shared<RoundLog>(flags.run);
-  options.on_round = [rounds, &watchers, policy = flags.policy](const RoundRecord& record) {
+  options.on_round = [rounds, &watchers](const RoundRecord& record) {
     if (watchers.metrics != nullptr) watchers.metrics->Add(record);
-    if (watchers.dashboard != nullptr) Show(*watchers.dashboard, policy, record);
+    if (watchers.dashboard != nullptr)
+      watchers.dashboard->AddRound(record.job, RoundLogJson(record));
     if (rounds != nullptr) rounds->Add(record);
   };
   return options;

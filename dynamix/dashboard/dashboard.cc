@@ -84,6 +84,7 @@ class Dashboard::Implementation {
                                    {"/style.css", guarded(&Implementation::Style)},
                                    {"/favicon.ico", guarded(&Implementation::Icon)},
                                    {"/jobs", guarded(&Implementation::Jobs)},
+                                   {"/points", guarded(&Implementation::Points)},
                                    {"/events", guarded(&Implementation::Events)}});
     if (!started) return Error{started.error()};
     server_ = std::move(started).value();
@@ -150,13 +151,23 @@ class Dashboard::Implementation {
     return Answer("application/json", rows.dump());
   }
 
-  WebAnswer Events(const WebRequest& request) {
+  // Null: there is no such job.
+  std::shared_ptr<JobFeed> Asked(const WebRequest& request) {
     const auto job = request.query.find("job");
-    std::shared_ptr<JobFeed> feed;
-    if (job != request.query.end()) {
-      const std::lock_guard lock(mutex_);
-      if (const auto found = feeds_.find(job->second); found != feeds_.end()) feed = found->second;
-    }
+    if (job == request.query.end()) return nullptr;
+    const std::lock_guard lock(mutex_);
+    const auto found = feeds_.find(job->second);
+    return found == feeds_.end() ? nullptr : found->second;
+  }
+
+  WebAnswer Points(const WebRequest& request) {
+    const std::shared_ptr<JobFeed> feed = Asked(request);
+    return feed == nullptr ? Refusal(404, "no such job")
+                           : Answer("application/json", feed->Points());
+  }
+
+  WebAnswer Events(const WebRequest& request) {
+    const std::shared_ptr<JobFeed> feed = Asked(request);
     if (feed == nullptr) return Refusal(404, "no such job");
     WebAnswer answer = Answer("text/event-stream", "");
     answer.stream = Stream(feed, SeenBy(request, *feed));
@@ -173,14 +184,15 @@ class Dashboard::Implementation {
 
   static std::function<bool(const WebWrite&)> Stream(std::shared_ptr<JobFeed> feed,
                                                      std::int64_t seen) {
-    return [feed = std::move(feed), seen, begun = false, quiet = 0](const WebWrite& write) mutable {
+    return [feed = std::move(feed), seen, told = -1, quiet = 0](const WebWrite& write) mutable {
       std::string text;
-      if (!begun) {
+      const bool begins = told < 0;
+      if (const int configs = feed->configs(); told != configs) {
         text = EventText("config", 0, feed->Config().dump());
-        if (const json ghost = feed->Ghost(); !ghost.empty())
-          text += EventText("ghost", 0, ghost.dump());
-        begun = true;
+        told = configs;
       }
+      if (const json ghost = begins ? feed->Ghost() : json(); !ghost.empty())
+        text += EventText("ghost", 0, ghost.dump());
       for (const JobFeed::Event& event : feed->After(seen, text.empty() ? kPatienceS : 0)) {
         text += EventText("point", event.number, event.point);
         seen = event.number;

@@ -2,7 +2,8 @@
 //
 //   GET /           the page
 //   GET /jobs       the jobs, as JSON
-//   GET /events     ?job=NAME: its points (page/points.h) as server-sent events, from the first or
+//   GET /points     ?job=NAME: its points (page/points.h) so far, as a JSON array
+//   GET /events     ?job=NAME: its points as server-sent events, from the first or
 //                   from the one after Last-Event-ID
 //
 // Rounds go in as lines of rounds.jsonl, and are kept, up to a bound, for readers to come: who adds

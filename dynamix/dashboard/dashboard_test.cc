@@ -91,6 +91,19 @@ TEST(DashboardTest, ServesItsPageAndAllowsNothingFromOutside) {
   EXPECT_THAT(Connection(dashboard->port(), "/nothing").All(), HasSubstr("404"));
 }
 
+TEST(DashboardTest, ASwappedPolicyIsTold) {
+  const auto dashboard = Start();
+  json line = Line(0);
+  line["policy"] = "balanced";
+  dashboard->AddRound("job", line);
+  Connection reader(dashboard->port(), "/events?job=job");
+  EXPECT_THAT(reader.Until("id: 1\n"), HasSubstr("\"policy\":\"balanced\""));
+  line = Line(1);
+  line["policy"] = "goodput";
+  dashboard->AddRound("job", line);
+  EXPECT_THAT(reader.Until("id: 2\n"), HasSubstr("\"policy\":\"goodput\""));
+}
+
 TEST(DashboardTest, ARequestInAnotherHostsNameIsRefused) {
   const auto dashboard = Start();
   for (const char* host : {"evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80"})
@@ -143,6 +156,10 @@ TEST(DashboardTest, EventsAreTheRecordsPointsAndGoOnWhereAReaderWas) {
           .Until("id: 4\n"),
       HasSubstr("id: 1\n"));
   EXPECT_THAT(Connection(dashboard->port(), "/events?job=other").All(), HasSubstr("404"));
+  // All of them at once, to be compared with.
+  EXPECT_THAT(Connection(dashboard->port(), "/points?job=job").All(),
+              AllOf(HasSubstr("[{"), HasSubstr("\"t\":6.0"), HasSubstr("}]")));
+  EXPECT_THAT(Connection(dashboard->port(), "/points").All(), HasSubstr("404"));
 }
 
 // Readers that never read fill their sockets; rounds go in all the same, and others read them.

@@ -2,10 +2,11 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <thread>
+
+#include "dynamix/record/rounds_follower.h"
 
 namespace dynamix {
 namespace {
@@ -13,7 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kPause = std::chrono::milliseconds(250);
-constexpr std::size_t kMostAtOnce = std::size_t{16} << 20;  // bytes of one file per turn
 
 }  // namespace
 
@@ -33,10 +33,9 @@ class FolderWatch::Implementation {
 
  private:
   struct Seen {
+    RoundsFollower rounds;
     std::string job;
-    std::uint64_t read = 0;  // bytes, whole lines
-    bool configured = false;
-    int restarts = 0;
+    int starts = 0;  // of the run that is named by `job`
   };
 
   void Watch() {
@@ -57,45 +56,25 @@ class FolderWatch::Implementation {
   }
 
   void Read(const fs::path& run) {
-    Seen& seen = seen_[run.string()];
-    std::error_code gone;
-    const std::uint64_t size = fs::file_size(run / "rounds.jsonl", gone);
-    if (gone || size == seen.read) return;
-    if (seen.job.empty() || size < seen.read) {  // it starts anew
-      const int restarts = seen.job.empty() ? 0 : seen.restarts + 1;
-      const std::string name = fs::absolute(run).lexically_normal().filename().string();
-      seen = {.job = name + (restarts > 0 ? " (" + std::to_string(restarts + 1) + ")" : ""),
-              .restarts = restarts};
-    }
-    if (!seen.configured) SetConfig(run, seen);
-    AddLines(run / "rounds.jsonl", seen);
+    Seen& seen =
+        seen_.try_emplace(run.string(), Seen{.rounds = RoundsFollower(run / "rounds.jsonl")})
+            .first->second;
+    seen.rounds.ReadNew([&](const nlohmann::json& line) {
+      if (seen.starts != seen.rounds.starts()) Begin(run, seen);
+      dashboard_.AddRound(seen.job, line);
+    });
   }
 
-  void SetConfig(const fs::path& run, Seen& seen) {
-    seen.configured = true;
+  void Begin(const fs::path& run, Seen& seen) {
+    seen.starts = seen.rounds.starts();
+    seen.job = fs::absolute(run).lexically_normal().filename().string() +
+               (seen.starts > 1 ? " (" + std::to_string(seen.starts) + ")" : "");
     std::error_code none;
     if (!fs::exists(run / "config.toml", none)) return;
     try {
       dashboard_.SetConfig(seen.job, LoadRunConfig((run / "config.toml").string()));
     } catch (const std::exception&) {  // an older run's: its rounds are shown all the same
     }
-  }
-
-  // Whole lines only: the last one may be in the making.
-  void AddLines(const fs::path& path, Seen& seen) {
-    std::ifstream file(path, std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(seen.read));
-    std::string text(kMostAtOnce, '\0');
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(file.gcount()));
-    std::size_t begin = 0;
-    for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-      const auto line = nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                                              text.begin() + static_cast<std::ptrdiff_t>(end),
-                                              nullptr, /*allow_exceptions=*/false);
-      if (line.is_object()) dashboard_.AddRound(seen.job, line);
-    }
-    seen.read += begin;
   }
 
   Dashboard& dashboard_;

@@ -24,6 +24,7 @@ void JobFeed::SetConfig(const RunConfig& config) {
   reasons_.emplace(config.policy, model_ ? &*model_ : nullptr);
   row_["policy"] = config.policy;
   row_["workers"] = config.job.workers;
+  ++configs_;
 }
 
 void JobFeed::SetGhost(const std::vector<RecordedRound>& rounds) {
@@ -42,6 +43,14 @@ void JobFeed::SetGhost(const std::vector<RecordedRound>& rounds) {
 }
 
 void JobFeed::Add(RecordedRound round) {
+  RunConfig config = [this] {
+    const std::lock_guard lock(mutex_);
+    return config_;
+  }();
+  if (!round.policy.empty() && round.policy != config.policy) {
+    config.policy = round.policy;
+    SetConfig(config);
+  }
   const std::lock_guard lock(mutex_);
   const json point = PointJson(round, previous_ ? &*previous_ : nullptr, *reasons_);
   row_["workers"] = round.batches.size();
@@ -83,9 +92,21 @@ json JobFeed::Config() const {
   return config;
 }
 
+int JobFeed::configs() const {
+  const std::lock_guard lock(mutex_);
+  return configs_;
+}
+
 json JobFeed::Ghost() const {
   const std::lock_guard lock(mutex_);
   return ghost_;
+}
+
+std::string JobFeed::Points() const {
+  const std::lock_guard lock(mutex_);
+  std::string text;
+  for (const Event& event : events_) text += (text.empty() ? "" : ",") + event.point;
+  return "[" + text + "]";
 }
 
 json JobFeed::Row() const {

@@ -33,6 +33,7 @@ class JobFeed {
 
   void SetConfig(const RunConfig& config);
   void SetGhost(const std::vector<RecordedRound>& rounds);
+  // A round that names a policy (an arbitrator's do) also says which one is in force from then on.
   void Add(RecordedRound round);
 
   // Waits up to `patience_s` for points after number `after`; empty when there are none.
@@ -40,7 +41,9 @@ class JobFeed {
   // The greatest number a reader can have seen here.
   std::int64_t last() const;
   nlohmann::json Config() const;  // for run_view.js, with the epoch
+  int configs() const;            // how often the configuration was set
   nlohmann::json Ghost() const;   // points; empty: none
+  std::string Points() const;     // those that are kept, as a JSON array
   nlohmann::json Row() const;     // of the list of jobs
 
  private:
@@ -57,6 +60,7 @@ class JobFeed {
   std::optional<RecordedRound> previous_;
   std::vector<Event> events_;
   std::int64_t last_ = 0;
+  int configs_ = 0;
   nlohmann::json ghost_ = nlohmann::json::array();
   nlohmann::json row_;
 };

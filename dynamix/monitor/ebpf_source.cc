@@ -71,6 +71,7 @@ class EbpfSource final : public NetworkSource {
     totals.sockets_opened = load(shared.sockets_opened);
     totals.sockets_closed = load(shared.sockets_closed);
     totals.sockets_seen = load(shared.sockets_seen);
+    totals.adopted_seen = load(shared.adopted_seen);
     totals.bytes_times_rtt_us = load(shared.bytes_times_rtt_us);
     totals.bytes_times_minimum_rtt_us = load(shared.bytes_times_minimum_rtt_us);
     totals.bytes_times_window = load(shared.bytes_times_window);
@@ -88,7 +89,8 @@ class EbpfSource final : public NetworkSource {
     window.bytes_received = grown(&JobTotals::bytes_received);
     window.segments_sent = grown(&JobTotals::segments_sent);
     window.segments_retransmitted = grown(&JobTotals::segments_retransmitted);
-    window.timeouts = grown(&JobTotals::timeouts);
+    // The kernel tells of timers only to programs that were there when a socket was opened.
+    if (grown(&JobTotals::adopted_seen) == 0) window.timeouts = grown(&JobTotals::timeouts);
     if (window.bytes_sent > 0) {
       window.smoothed_rtt_us = grown(&JobTotals::bytes_times_rtt_us) / window.bytes_sent;
       window.minimum_rtt_us = grown(&JobTotals::bytes_times_minimum_rtt_us) / window.bytes_sent;

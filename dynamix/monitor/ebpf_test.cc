@@ -160,6 +160,10 @@ TEST_F(EbpfTest, CountsSocketsOpenedBeforeItFromThereOn) {
   const NetworkWindow window = monitor.ReadWindow().network;
   EXPECT_EQ(window.bytes_sent, after.sender.bytes_acked - before.sender.bytes_acked);
   EXPECT_EQ(window.open_sockets, 1);
+  EXPECT_TRUE(IsMissing(window.timeouts)) << "nobody hears of them";
+  sender.Finish();
+  monitor.ReadWindow();
+  EXPECT_EQ(monitor.ReadWindow().network.timeouts, 0) << "no such socket is left";
 }
 
 TEST_F(EbpfTest, FindsTheOwnCgroupOfAProcess) {

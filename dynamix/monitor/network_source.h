@@ -22,7 +22,8 @@ struct NetworkWindow {
   double bytes_received = kMissing;          // >= 0
   double segments_sent = kMissing;           // with data, retransmissions included, >= 0
   double segments_retransmitted = kMissing;  // >= 0
-  double timeouts = kMissing;                // retransmission timers that fired, >= 0
+  double timeouts = kMissing;                // retransmission timers that fired, >= 0; missing
+                                             // while sockets older than the source are open
   // Means over sockets, weighted by the bytes each had acknowledged in the window.
   double smoothed_rtt_us = kMissing;    // > 0
   double minimum_rtt_us = kMissing;     // of each socket its smallest, > 0

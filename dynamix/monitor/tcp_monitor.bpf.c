@@ -186,8 +186,9 @@ int refresh(struct bpf_iter__bpf_sk_storage_map* context) {
   Read(tcp, &now);
   Add(mark, &now);
   const unsigned char state = socket->__sk_common.skc_state;
-  if (state != BPF_TCP_LISTEN && state != BPF_TCP_CLOSE)
-    __sync_fetch_and_add(&totals.sockets_seen, 1);
+  if (state == BPF_TCP_LISTEN || state == BPF_TCP_CLOSE) return 0;
+  __sync_fetch_and_add(&totals.sockets_seen, 1);
+  __sync_fetch_and_add(&totals.adopted_seen, mark->adopted);
   return 0;
 }
 
@@ -207,7 +208,7 @@ int adopt(struct bpf_iter__task_file* context) {
   struct Reading now;
   Read(tcp, &now);
   const struct SocketMark start = {now.bytes_acked, now.bytes_received, now.segments_sent,
-                                   now.segments_retransmitted};
+                                   now.segments_retransmitted, 1};
   bpf_sk_storage_get(&marks, tcp, (void*)&start, BPF_SK_STORAGE_GET_F_CREATE);
   return 0;
 }

@@ -11,6 +11,8 @@ struct SocketMark {
   unsigned long long bytes_received;
   unsigned long long segments_sent;
   unsigned long long segments_retransmitted;
+  unsigned long long
+      adopted;  // 1: it was open before the program came, so its timers are not heard
 };
 
 // Sums over all sockets of the job since the program was attached, closed ones included.
@@ -23,6 +25,7 @@ struct JobTotals {
   unsigned long long sockets_opened;
   unsigned long long sockets_closed;
   unsigned long long sockets_seen;  // by `refresh`: one run adds the number of open sockets
+  unsigned long long adopted_seen;  // the same, of those that were open before
   // Weighted by the bytes acknowledged since the socket was last looked at: divide by bytes_acked
   // (RTT, window) or into rated_bytes (rate).
   unsigned long long bytes_times_rtt_us;

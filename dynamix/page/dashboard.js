@@ -11,6 +11,8 @@ class Dashboard {
     this.chosen = decodeURIComponent(location.hash.slice(1));
     this.paused = false;
     this.pause.addEventListener('click', () => this.setPaused(!this.paused));
+    this.other = document.getElementById('other');
+    this.other.addEventListener('change', () => this.compareWith(this.other.value));
     window.addEventListener('hashchange', () => this.choose(decodeURIComponent(location.hash.slice(1))));
     this.listJobs();
     setInterval(() => this.listJobs(), 2000);
@@ -30,7 +32,25 @@ class Dashboard {
     });
     this.jobs.replaceChildren(...rows);
     document.getElementById('none').hidden = jobs.length > 0;
+    this.listOthers(jobs.map(job => job.job).filter(job => job !== this.shown));
     if (!this.chosen && jobs.length) this.choose(jobs[0].job);
+  }
+
+  // Changed only when the names are: an open list would close.
+  listOthers(names) {
+    if (names.join() === this.others?.join()) return;
+    this.others = names;
+    const chosen = this.other.value;
+    this.other.replaceChildren(element('option', {value: ''}, 'nothing'), ...names.map(name => element('option', {value: name}, name)));
+    this.other.value = names.includes(chosen) ? chosen : '';
+  }
+
+  // Another job of this server, as it is now, behind the chosen one.
+  async compareWith(job) {
+    const {run} = this;
+    run.ghostPoints = job ? await (await fetch(`points?job=${encodeURIComponent(job)}`, {cache: 'no-store'})).json() : [];
+    run.ghostName = job;
+    this.draw();
   }
 
   choose(job) {
@@ -45,7 +65,7 @@ class Dashboard {
     this.events?.close();
     const events = this.events = new EventSource(`events?job=${encodeURIComponent(this.shown)}`);
     this.events.addEventListener('config', event => this.setConfig(JSON.parse(event.data)));
-    this.events.addEventListener('ghost', event => { this.run.ghostPoints = JSON.parse(event.data); this.draw(); });
+    this.events.addEventListener('ghost', event => { Object.assign(this.run, {ghostPoints: JSON.parse(event.data), ghostName: 'earlier run'}); this.draw(); });
     this.events.addEventListener('point', event => this.addPoint(JSON.parse(event.data)));
     this.events.addEventListener('open', () => this.say('live'));
     this.events.addEventListener('error', () => {
@@ -58,6 +78,7 @@ class Dashboard {
   reset() {
     this.run = {name: this.shown, config: null, points: [], ghostPoints: []};
     this.view = this.quality = null;
+    this.other.value = '';
     this.place.replaceChildren();
   }
 
@@ -87,8 +108,10 @@ class Dashboard {
       this.view = new RunView(run, {live: true});
       this.quality = new QualityChart(this.view.view, run.config.target.by_loss);
       this.members = element('p', {class: 'lead'});
-      this.place.replaceChildren(element('h2', {}, `${run.name}: ${run.config.policy}`), this.members, this.quality.figures, this.view.root);
+      this.title = element('h2');
+      this.place.replaceChildren(this.title, this.members, this.quality.figures, this.view.root);
     }
+    this.title.textContent = `${run.name}: ${run.config.policy}`;
     const last = run.points[run.points.length - 1];
     const away = last.batches.filter(batch => batch === 0).length;
     const guarded = run.points.filter(point => point.guard).length;
@@ -96,7 +119,7 @@ class Dashboard {
         (last.late ? `, ${last.late} late in the last round` : '') + `; global batch ${sum(last.batches)}` +
         `; guard: ${last.guard ? 'falls back' : guarded ? `stepped in in ${guarded} rounds` : 'content'}; round ${last.round}`;
     const shown = [{...run, color: 0}];
-    if (run.ghostPoints.length) shown.push({name: 'earlier run', ghost: true, color: 7, config: run.config, points: run.ghostPoints});
+    if (run.ghostPoints.length) shown.push({name: run.ghostName, ghost: true, color: 7, config: run.config, points: run.ghostPoints});
     this.quality.draw(shown);
     this.view.draw();
   }

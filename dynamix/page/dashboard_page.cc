@@ -15,6 +15,7 @@ std::string DashboardPage() {
 <th>clock</th><th>global batch</th><th>accuracy</th><th>late</th></tr></thead>
 <tbody id="jobs"></tbody></table></div>
 <p class="lead" id="none">No job has reported yet.</p>
+<p class="lead"><label>compare with <select id="other"><option value="">nothing</option></select></label></p>
 <div id="job"></div>
 <script src="dashboard.js"></script>
 </body></html>

@@ -55,7 +55,8 @@ json ReasonsJson(const RecordedRound& round, const RecordedRound* previous, Reas
   json list = json::array();
   if (!Changed(round)) return list;
   if (round.guarded) {
-    list.push_back({{"name", "slower than at its start: back to those batches, shared out evenly"}});
+    list.push_back(
+        {{"name", "slower than at its start: back to those batches, shared out evenly"}});
     return list;
   }
   for (const Reason& reason : reasons.Of(round, previous, kReasons)) {

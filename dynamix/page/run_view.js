@@ -177,7 +177,7 @@ class RunView {
     }
     const global = [line('global batch', 2, point => sum(point.batches))];
     if (measured(points, 'noise')) global.unshift(line('gradient noise scale', 4, point => point.noise));
-    if (ghost.length) global.push({name: 'global batch before', color: 7, dashed: true, x: ghost.map(point => point.t), y: ghost.map(point => sum(point.batches))});
+    if (ghost.length) global.push({name: `global batch of ${run.ghostName}`, color: 7, dashed: true, x: ghost.map(point => point.t), y: ghost.map(point => sum(point.batches))});
     this.chart('Noise scale and global batch', {log2: true}, {lines: global});
     const times = ['compute', 'wait', 'communication'].map((key, i) =>
       ({name: key, color: [0, 3, 4][i], y: points.map(point => mean(point[key]))}));
