@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -55,7 +56,8 @@ std::vector<Named> NamedOf(std::span<const Known> known) {
 std::vector<Named> Models() { return NamedOf(KnownModels()); }
 std::vector<Named> Datasets() { return NamedOf(KnownDatasets()); }
 
-void Print(const std::vector<Named>& all, bool json) {
+void Print(std::vector<Named> all, bool json) {
+  std::sort(all.begin(), all.end(), [](const Named& a, const Named& b) { return a.name < b.name; });
   if (json) {
     nlohmann::json names = nlohmann::json::array();
     for (const Named& one : all)

@@ -52,13 +52,14 @@ def check_browser(page, data, runs, work):
         assert (work / "page.png").stat().st_size > 20000, "an empty page"
         # What a reader sees under the pointer is what was recorded.
         records = [json.loads(line) for line in (runs[1] / "rounds.jsonl").read_text().splitlines()]
-        middle = records[len(records) // 2]
+        before, middle = records[len(records) // 2 - 1:len(records) // 2 + 1]
+        inside = (before["seconds"] + middle["seconds"]) / 2  # a batch holds for its window
         chart = "[...document.querySelectorAll('#run-1 figure')].find(f => f.textContent.startsWith('Each worker'))"
         tip = browser.value(f"""(() => {{
             const figure = {chart}, svg = figure.querySelector('svg'), box = svg.getBoundingClientRect();
             const lines = {json.dumps([record['seconds'] for record in records])};
             const last = lines[lines.length - 1], first = lines[0];
-            const width = svg.viewBox.baseVal.width, t = {middle['seconds']};
+            const width = svg.viewBox.baseVal.width, t = {inside};
             const at = 52 + (t - first) / (last - first) * (width - 12 - 52);
             svg.dispatchEvent(new PointerEvent('pointermove', {{clientX: box.left + at * box.width / width, clientY: box.top + 50}}));
             return figure.querySelector('.tip').textContent;

@@ -141,7 +141,12 @@ class Dashboard::Implementation {
   }
   WebAnswer Style(const WebRequest&) { return Answer("text/css; charset=utf-8", DashboardStyle()); }
 
-  WebAnswer Icon(const WebRequest&) { return Refusal(204, ""); }
+  // A 204 has no body: a byte of one would be read as the next answer.
+  WebAnswer Icon(const WebRequest&) {
+    WebAnswer answer = Answer("image/x-icon", "");
+    answer.status = 204;
+    return answer;
+  }
 
   WebAnswer Jobs(const WebRequest&) {
     json rows = json::array();
@@ -185,15 +190,16 @@ class Dashboard::Implementation {
   static std::function<bool(const WebWrite&)> Stream(std::shared_ptr<JobFeed> feed,
                                                      std::int64_t seen) {
     return [feed = std::move(feed), seen, told = -1, quiet = 0](const WebWrite& write) mutable {
-      std::string text;
       const bool begins = told < 0;
+      const std::vector<JobFeed::Event> events = feed->After(seen, begins ? 0 : kPatienceS);
+      std::string text;
       if (const int configs = feed->configs(); told != configs) {
         text = EventText("config", 0, feed->Config().dump());
         told = configs;
       }
       if (const json ghost = begins ? feed->Ghost() : json(); !ghost.empty())
         text += EventText("ghost", 0, ghost.dump());
-      for (const JobFeed::Event& event : feed->After(seen, text.empty() ? kPatienceS : 0)) {
+      for (const JobFeed::Event& event : events) {
         text += EventText("point", event.number, event.point);
         seen = event.number;
       }

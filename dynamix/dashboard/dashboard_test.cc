@@ -89,6 +89,7 @@ TEST(DashboardTest, ServesItsPageAndAllowsNothingFromOutside) {
                     HasSubstr("frame-ancestors 'none'")));
   EXPECT_THAT(Connection(dashboard->port(), "/dashboard.js").All(), HasSubstr("class Chart"));
   EXPECT_THAT(Connection(dashboard->port(), "/nothing").All(), HasSubstr("404"));
+  EXPECT_THAT(Connection(dashboard->port(), "/favicon.ico").All(), testing::EndsWith("\r\n\r\n"));
 }
 
 TEST(DashboardTest, ASwappedPolicyIsTold) {

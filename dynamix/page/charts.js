@@ -155,15 +155,16 @@ class Chart {
   axes() {
     const parts = [];
     const {log2} = this.options;
-    const values = log2 ? ticks(Math.ceil(this.bottom), Math.floor(this.top), 5).filter(Number.isInteger).map(p => 2 ** p)
-                        : ticks(this.bottom, this.top, 5);
+    const powers = log2 ? ticks(Math.ceil(this.bottom), Math.floor(this.top), 5).filter(Number.isInteger) : [];
+    const values = powers.length > 2 ? powers.map(power => 2 ** power)
+                 : log2 ? ticks(2 ** this.bottom, 2 ** this.top, 4) : ticks(this.bottom, this.top, 5);
     for (const value of values) {
       const y = this.py(value);
       if (!(y >= this.roof - 1 && y <= this.base + 1)) continue;
       parts.push(shape('line', {class: 'grid', x1: this.left, x2: this.right, y1: y, y2: y}));
       parts.push(shape('text', {class: 'tick', x: this.left - 6, y: y + 4, 'text-anchor': 'end'}, short(value)));
     }
-    for (const value of ticks(this.from, this.to, this.width / 110)) {
+    for (const value of ticks(this.from, this.to, this.width / 80)) {
       const at = {class: 'tick', x: this.px(value), y: this.base + 17, 'text-anchor': 'middle'};
       parts.push(shape('text', at, short(value) + (this.options.xUnit ?? ' s')));
     }

@@ -28,7 +28,7 @@ class Dashboard {
     const rows = jobs.map(job => {
       const link = element('a', {href: `#${encodeURIComponent(job.job)}`}, job.job);
       const cells = [link, job.policy, job.workers, job.rounds, `${short(job.seconds)} s`, short(job.global_batch), short(job.accuracy), job.late];
-      return element('tr', job.job === this.chosen ? {class: 'chosen-job'} : {}, ...cells.map(cell => element('td', {}, String(cell) === '[object HTMLAnchorElement]' ? cell : String(cell ?? '-'))));
+      return element('tr', job.job === this.chosen ? {class: 'chosen-job'} : {}, ...cells.map(cell => element('td', {}, cell instanceof Node ? cell : String(cell ?? '-'))));
     });
     this.jobs.replaceChildren(...rows);
     document.getElementById('none').hidden = jobs.length > 0;

@@ -117,6 +117,7 @@ json PointJson(const RecordedRound& round, const RecordedRound* previous, Reason
           {"accuracy", Number(round.accuracy)},
           {"loss", Number(round.loss)},
           {"train_loss", Number(round.training.loss)},
+          {"train_accuracy", Number(round.training.accuracy)},
           {"learning_rate", Number(round.training.learning_rate)},
           {"noise", Number(round.training.noise_scale)},
           {"batches", round.batches},

@@ -5,7 +5,7 @@
 // A point, null for what was not measured, arrays with one value per worker:
 //
 //   round, t (s, end of the window on the job's clock), dt (s, its length), samples (in the window),
-//   accuracy, loss (held-out), train_loss, learning_rate, noise (samples),
+//   accuracy, loss (held-out), train_loss, train_accuracy, learning_rate, noise (samples),
 //   batches (in the window, 0: away), sizes (decided for the next), late (without a report),
 //   compute, wait, communication (ms per iteration), rtt_ms, retransmitted (%), cpu (%),
 //   sent_mbps, guard, action, why: [{name, value, influence}]

@@ -154,6 +154,11 @@ std::vector<Reason> Reasons::Of(const RecordedRound& round, const RecordedRound*
     return std::abs(a.influence) > std::abs(b.influence);
   });
   if (static_cast<int>(reasons.size()) > most) reasons.erase(reasons.begin() + most, reasons.end());
+  // The place that the actions are named after: without it a policy that goes there has no reason.
+  if (explains && kind_ == ActionKind::kGuided && !IsMissing(round.team_state[kSoonestGap]))
+    reasons.insert(reasons.begin(),
+                   {"soonest batch", round.GlobalBatch() * std::exp2(round.team_state[kSoonestGap]),
+                    kMissing});
   return reasons;
 }
 
@@ -164,6 +169,12 @@ std::string Reasons::Title() const {
 
 std::string Reasons::Explanation() const {
   if (!rule_.empty()) return "The rule's inputs, as measured in the round.";
+  if (learned() && kind_ == ActionKind::kGuided)
+    return "The soonest batch is the global batch with which the target is reached soonest, as "
+           "estimated from what was measured; actions are named after it. In brackets: how much "
+           "the feature raised or lowered the global batch, against its mean in training (in "
+           "powers "
+           "of two: +1 doubles it).";
   if (learned())
     return "In brackets: how much the feature raised or lowered the global batch, against its mean "
            "in training (in powers of two: +1 doubles it).";

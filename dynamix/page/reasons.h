@@ -29,7 +29,7 @@ struct Reason {
   std::string feature;
   double value;  // now
   // Above 0: towards a larger batch; where only changes are told, the feature's change; missing for
-  // the inputs of a rule.
+  // the inputs of a rule and for the place that guided actions are named after.
   double influence;
 };
 
@@ -39,7 +39,7 @@ class Reasons {
   // this object.
   Reasons(const std::string& policy, const PolicyModel* model);
 
-  // The `most` strongest, strongest first. `previous` null: the first round.
+  // The `most` strongest, strongest first; of guided actions after the place they are named after. `previous` null: the first round.
   std::vector<Reason> Of(const RecordedRound& round, const RecordedRound* previous, int most);
   // What heads a column of reasons, and a sentence about its numbers.
   std::string Title() const;

@@ -184,6 +184,7 @@ class RunView {
     this.chart('Iteration time, mean over workers', {zero: true, unit: ' ms'}, {stack: stacked(x, times), bands});
     this.chart('Samples per second', {zero: true}, {lines: [line('samples/s', 5, point => point.dt > 0 ? point.samples / point.dt : null)], bands});
     if (measured(points, 'train_loss')) this.chart('Training loss', {}, {lines: [line('training loss', 1, point => point.train_loss)]});
+    if (measured(points, 'train_accuracy')) this.chart('Training accuracy', {}, {lines: [line('training accuracy', 0, point => point.train_accuracy)]});
     if (measured(points, 'learning_rate')) this.chart('Learning rate', {zero: true}, {lines: [line('learning rate', 6, point => point.learning_rate)]});
     for (const [key, title, unit] of [['rtt_ms', 'Round-trip time', ' ms'], ['retransmitted', 'Retransmitted segments', ' %'],
                                       ['cpu', 'CPU use', ' %'], ['sent_mbps', 'Sent', ' Mbit/s']]) {
