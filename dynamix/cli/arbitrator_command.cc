@@ -75,7 +75,8 @@ ArbitratorOptions JobOptionsFor(const ArbitratorFlags& flags, ServiceLog& log,
 // Who watches a serving arbitrator; null: not asked for.
 struct Watchers {
   std::unique_ptr<Metrics> metrics;
-  std::unique_ptr<Dashboard> dashboard;
+  ShownFolder
+      shown;  // the records, also those of an arbitrator before; without: rounds as they come
 };
 
 // `log` and `watchers` are borrowed: the service that has the options ends before them.
@@ -99,10 +100,10 @@ ServiceOptions MakeServiceOptions(const ArbitratorFlags& flags, ServiceLog& log,
   };
   // Shared only because a std::function must be copyable.
   const auto rounds = flags.run.empty() ? nullptr : std::make_shared<RoundLog>(flags.run);
-  options.on_round = [rounds, &watchers](const RoundRecord& record) {
+  Dashboard* const dashboard = flags.run.empty() ? watchers.shown.dashboard() : nullptr;
+  options.on_round = [rounds, dashboard, &watchers](const RoundRecord& record) {
     if (watchers.metrics != nullptr) watchers.metrics->Add(record);
-    if (watchers.dashboard != nullptr)
-      watchers.dashboard->AddRound(record.job, RoundLogJson(record));
+    if (dashboard != nullptr) dashboard->AddRound(record.job, RoundLogJson(record));
     if (rounds != nullptr) rounds->Add(record);
   };
   return options;
@@ -118,22 +119,22 @@ void AllowManyConnections() {
 
 void Announce(const ArbitratorFlags& flags, const Service& service, std::uint64_t epoch,
               const Watchers& watchers) {
+  const Dashboard* const dashboard = watchers.shown.dashboard();
   const std::string host = flags.address.substr(0, flags.address.rfind(':'));
   const std::string address = flags.address.starts_with("unix:")
                                   ? flags.address
                                   : host + ":" + std::to_string(service.port());
   if (flags.json)
-    std::printf(
-        "%s\n",
-        nlohmann::json{{"address", address},
-                       {"port", service.port()},
-                       {"epoch", epoch},
-                       {"metrics_port", watchers.metrics ? watchers.metrics->port() : 0},
-                       {"dashboard_port", watchers.dashboard ? watchers.dashboard->port() : 0},
-                       {"policy", flags.policy},
-                       {"learn", flags.learn}}
-            .dump()
-            .c_str());
+    std::printf("%s\n",
+                nlohmann::json{{"address", address},
+                               {"port", service.port()},
+                               {"epoch", epoch},
+                               {"metrics_port", watchers.metrics ? watchers.metrics->port() : 0},
+                               {"dashboard_port", dashboard != nullptr ? dashboard->port() : 0},
+                               {"policy", flags.policy},
+                               {"learn", flags.learn}}
+                    .dump()
+                    .c_str());
   else
     std::printf("serving %s on %s (epoch %llu)%s\n", flags.policy.c_str(), address.c_str(),
                 static_cast<unsigned long long>(epoch), flags.learn ? ", learning" : "");
@@ -183,7 +184,7 @@ void Serve(const ArbitratorFlags& flags) {
   // What every job would be refused for is better known now.
   (void)Arbitrator(policy, JobOptionsFor(flags, log, "try", 1));
   const Watchers watchers{StartMetrics(flags),
-                          StartDashboard(flags.dashboard, flags.tls, flags.json)};
+                          ShownFolder(flags.dashboard, flags.tls, flags.run, flags.json)};
   Metrics* const metrics = watchers.metrics.get();
   ServiceOptions options = MakeServiceOptions(flags, log, watchers);
   options.Validate();

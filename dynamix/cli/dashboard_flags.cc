@@ -53,7 +53,8 @@ ShownFolder::ShownFolder(const DashboardFlags& flags, const TlsFlags& tls,
                          const std::filesystem::path& folder, bool quiet)
     : dashboard_(StartDashboard(flags, tls, quiet)) {
   const SignalsBlocked blocked;
-  if (dashboard_ != nullptr) watch_ = std::make_unique<FolderWatch>(*dashboard_, folder);
+  if (dashboard_ != nullptr && !folder.empty())
+    watch_ = std::make_unique<FolderWatch>(*dashboard_, folder);
 }
 
 }  // namespace dynamix

@@ -23,13 +23,14 @@ void AddDashboardFlags(CLI::App& command, DashboardFlags& flags);
 std::unique_ptr<Dashboard> StartDashboard(const DashboardFlags& flags, const TlsFlags& tls,
                                           bool quiet);
 
-// A dashboard of what a folder holds and gets (FolderWatch), while this object lives.
+// A dashboard of what a folder holds and gets (FolderWatch), while this object lives. Without a folder
+// the caller adds rounds.
 class ShownFolder {
  public:
   ShownFolder(const DashboardFlags& flags, const TlsFlags& tls, const std::filesystem::path& folder,
               bool quiet);
 
-  Dashboard* dashboard() { return dashboard_.get(); }  // null without an address
+  Dashboard* dashboard() const { return dashboard_.get(); }  // null without an address
 
  private:
   std::unique_ptr<Dashboard> dashboard_;

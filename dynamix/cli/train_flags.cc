@@ -108,7 +108,14 @@ void PrintRun(const TrainFlags& flags, const TrainJob& job, const nlohmann::json
 void FinishRun(const TrainFlags& flags, const TrainJob& job, RunFolder& folder,
                const nlohmann::json& summary) {
   const nlohmann::json left = folder.Finish(summary);
-  if (!job.folder.empty()) {
+  if (!job.folder.empty() && !flags.advisor.address.empty()) {
+    if (!flags.json)
+      std::fprintf(
+          stderr,
+          "the arbitrator has the rounds: dynamix report %s --rounds FOLDER, its folder of "
+          "the job, makes the page\n",
+          job.folder.c_str());
+  } else if (!job.folder.empty()) {
     try {
       Page page{.find_model = FindModel};
       page.runs.push_back(LoadRun(job.folder));

@@ -187,13 +187,18 @@ class Dashboard::Implementation {
     return seen > feed.last() ? 0 : std::max<std::int64_t>(seen, 0);
   }
 
-  static std::function<bool(const WebWrite&)> Stream(std::shared_ptr<JobFeed> feed,
+  static std::function<bool(const WebWrite&)> Stream(const std::shared_ptr<JobFeed>& feed,
                                                      std::int64_t seen) {
-    return [feed = std::move(feed), seen, told = -1, quiet = 0](const WebWrite& write) mutable {
-      const bool begins = told < 0;
-      const std::vector<JobFeed::Event> events = feed->After(seen, begins ? 0 : kPatienceS);
+    return [feed, seen, run = feed->runs(), told = -1, quiet = 0](const WebWrite& write) mutable {
+      bool begins = told < 0;
+      std::vector<JobFeed::Event> events = feed->After(seen, begins ? 0 : kPatienceS);
+      if (const int runs = feed->runs(); runs != run) {  // the job started anew
+        run = runs;
+        begins = true;
+        events = feed->After(0, 0);
+      }
       std::string text;
-      if (const int configs = feed->configs(); told != configs) {
+      if (const int configs = feed->configs(); begins || told != configs) {
         text = EventText("config", 0, feed->Config().dump());
         told = configs;
       }

@@ -184,6 +184,20 @@ TEST(JobFeedTest, KeepsABoundedNumberOfPointsAndTheBeginning) {
   EXPECT_EQ(events.back().number, 10000);
 }
 
+TEST(JobFeedTest, OfAJobThatStartsAnewTheRunBeforeItIsTheGhost) {
+  JobFeed feed("job", 1, {});
+  for (int round = 0; round < 5; ++round) feed.Add(ParseRound(Line(round)));
+  const json epoch = feed.Config()["epoch"];
+  feed.Add(ParseRound(Line(3)));  // from a checkpoint: rounds 3 and 4 are taken back
+  EXPECT_EQ(feed.After(0, 0).size(), 4u);
+  EXPECT_TRUE(feed.Ghost().empty());
+  EXPECT_NE(feed.Config()["epoch"], epoch) << "readers must begin anew";
+  feed.Add(ParseRound(Line(0)));
+  EXPECT_EQ(feed.After(0, 0).size(), 1u);
+  EXPECT_EQ(feed.Ghost().size(), 4u);
+  EXPECT_EQ(feed.Ghost()[1]["t"], 3.0);
+}
+
 TEST(FolderWatchTest, ShowsRunsWhileTheyAreWritten) {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("dashboard_test." + std::to_string(getpid()));

@@ -35,7 +35,7 @@ class FolderWatch::Implementation {
   struct Seen {
     RoundsFollower rounds;
     std::string job;
-    int starts = 0;  // of the run that is named by `job`
+    int starts = 0;  // those whose configuration was read
   };
 
   void Watch() {
@@ -67,8 +67,7 @@ class FolderWatch::Implementation {
 
   void Begin(const fs::path& run, Seen& seen) {
     seen.starts = seen.rounds.starts();
-    seen.job = fs::absolute(run).lexically_normal().filename().string() +
-               (seen.starts > 1 ? " (" + std::to_string(seen.starts) + ")" : "");
+    seen.job = fs::absolute(run).lexically_normal().filename().string();
     std::error_code none;
     if (!fs::exists(run / "config.toml", none)) return;
     try {

@@ -1,8 +1,7 @@
 // FolderWatch: shows the runs of a folder on a dashboard, finished ones and those that are being
 // written, whoever writes them. The folder is one run, or holds runs (a comparison, an arbitrator's).
 //
-// Reads from a thread of its own, a few times per second, only what was added. A run that starts
-// anew (its file got shorter) is shown from its beginning, as a job of its own. Files that cannot be
+// Reads from a thread of its own, a few times per second, only what was added. Files that cannot be
 // read are left out.
 #pragma once
 

@@ -27,17 +27,24 @@ void JobFeed::SetConfig(const RunConfig& config) {
   ++configs_;
 }
 
+namespace {
+
+// What a ghost shows of a point.
+json GhostPoint(const json& point) {
+  return {{"t", point["t"]},
+          {"samples", point["samples"]},
+          {"accuracy", point["accuracy"]},
+          {"loss", point["loss"]},
+          {"batches", point["batches"]}};
+}
+
+}  // namespace
+
 void JobFeed::SetGhost(const std::vector<RecordedRound>& rounds) {
   Reasons none("", nullptr);
   json points = json::array();
-  for (const RecordedRound& round : rounds) {
-    json point = PointJson(round, nullptr, none);
-    points.push_back({{"t", point["t"]},
-                      {"samples", point["samples"]},
-                      {"accuracy", point["accuracy"]},
-                      {"loss", point["loss"]},
-                      {"batches", point["batches"]}});
-  }
+  for (const RecordedRound& round : rounds)
+    points.push_back(GhostPoint(PointJson(round, nullptr, none)));
   const std::lock_guard lock(mutex_);
   ghost_ = std::move(points);
 }
@@ -52,6 +59,7 @@ void JobFeed::Add(RecordedRound round) {
     SetConfig(config);
   }
   const std::lock_guard lock(mutex_);
+  if (previous_ && round.index <= previous_->index) TakeBack(round.index);
   const json point = PointJson(round, previous_ ? &*previous_ : nullptr, *reasons_);
   row_["workers"] = round.batches.size();
   row_["rounds"] = round.index + 1;
@@ -59,10 +67,20 @@ void JobFeed::Add(RecordedRound round) {
   row_["global_batch"] = round.GlobalBatch();
   if (!point["accuracy"].is_null()) row_["accuracy"] = point["accuracy"];
   row_["late"] = point["late"];
-  events_.push_back({++last_, point.dump()});
+  events_.push_back({++last_, round.index, point.dump()});
   previous_ = std::move(round);
   if (events_.size() > kMostPoints) Forget();
   changed_.notify_all();
+}
+
+void JobFeed::TakeBack(std::int64_t round) {
+  if (round == 0) {
+    ghost_ = json::array();
+    for (const Event& event : events_) ghost_.push_back(GhostPoint(json::parse(event.point)));
+  }
+  std::erase_if(events_, [round](const Event& event) { return event.round >= round; });
+  previous_.reset();
+  ++runs_;
 }
 
 void JobFeed::Forget() {
@@ -88,13 +106,18 @@ std::int64_t JobFeed::last() const {
 json JobFeed::Config() const {
   const std::lock_guard lock(mutex_);
   json config = ViewConfigJson(config_, *reasons_);
-  config["epoch"] = epoch_;
+  config["epoch"] = std::to_string(epoch_) + "-" + std::to_string(runs_);
   return config;
 }
 
 int JobFeed::configs() const {
   const std::lock_guard lock(mutex_);
   return configs_;
+}
+
+int JobFeed::runs() const {
+  const std::lock_guard lock(mutex_);
+  return runs_;
 }
 
 json JobFeed::Ghost() const {

@@ -1,7 +1,10 @@
 // JobFeed: the points of one job, for readers that come and go.
 //
 // Points are texts, made once and shared by all readers. At most kMostPoints are kept: of a longer
-// job every second one of the older half is forgotten, so the beginning stays visible. Thread-safe.
+// job every second one of the older half is forgotten, so the beginning stays visible.
+//
+// A job may start anew under its name: the run before it becomes its ghost, to compare with. One that
+// goes on from a checkpoint takes back the rounds after it. Thread-safe.
 #pragma once
 
 #include <condition_variable>
@@ -25,7 +28,8 @@ class JobFeed {
 
   struct Event {
     std::int64_t number;  // from 1, in order
-    std::string point;    // JSON
+    std::int64_t round;
+    std::string point;  // JSON
   };
 
   // `epoch` tells this feed from that of an earlier process.
@@ -42,12 +46,14 @@ class JobFeed {
   std::int64_t last() const;
   nlohmann::json Config() const;  // for run_view.js, with the epoch
   int configs() const;            // how often the configuration was set
+  int runs() const;               // how often rounds were taken back: readers begin anew
   nlohmann::json Ghost() const;   // points; empty: none
   std::string Points() const;     // those that are kept, as a JSON array
   nlohmann::json Row() const;     // of the list of jobs
 
  private:
   void Forget();
+  void TakeBack(std::int64_t round);
 
   const std::string job_;
   const std::int64_t epoch_;
@@ -60,7 +66,7 @@ class JobFeed {
   std::optional<RecordedRound> previous_;
   std::vector<Event> events_;
   std::int64_t last_ = 0;
-  int configs_ = 0;
+  int configs_ = 0, runs_ = 0;
   nlohmann::json ghost_ = nlohmann::json::array();
   nlohmann::json row_;
 };

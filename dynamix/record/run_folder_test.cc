@@ -234,5 +234,49 @@ TEST_F(RunFolderTest, AnArbitratorsLogIsOneFilePerJobAndOutlivesTheArbitrator) {
   EXPECT_THAT(rounds("b"), ElementsAre(0, 1));
 }
 
+TEST_F(RunFolderTest, AnAdvisedJobIsReadFromTheArbitratorsRoundsWithOrWithoutItsOwnFolder) {
+  RoundLog log(folder_ / "served");
+  int seconds = 0;
+  const auto add = [&](int index, const std::string& policy) {
+    Rng rng(1);
+    RoundRecord record;
+    record.job = "job";
+    record.round = SampleRound(rng, 2);
+    record.round.index = index;
+    record.seconds = ++seconds;
+    record.decision = DecisionFor(record.round);
+    record.decision.policy = policy;
+    log.Add(record);
+  };
+  add(0, "static");  // a run before
+  add(1, "static");
+  add(0, "balanced");
+  add(1, "goodput");
+  add(2, "goodput");
+  add(2, "goodput");  // it went on from a checkpoint
+  RunRecord run = LoadRun(folder_ / "served" / "job");
+  EXPECT_EQ(run.config.policy, "balanced, then goodput");
+  EXPECT_EQ(run.config.job.workers, 2);
+  ASSERT_EQ(run.rounds.size(), 3u);
+  EXPECT_EQ(run.rounds.back().seconds, 6);
+  EXPECT_TRUE(SummaryOf(run)["accuracy"].is_null()) << "only the job knows";
+
+  RunFolder(folder_ / "own", config_).Finish(Summary());
+  run = LoadRun(folder_ / "own", folder_ / "served" / "job");
+  EXPECT_EQ(run.config.policy, "balanced, then goodput");
+  EXPECT_EQ(run.config.job.workload.target.accuracy, 0.9);
+  EXPECT_EQ(run.accuracy, 0.5);
+}
+
+TEST_F(RunFolderTest, AFolderThatIsNotARunIsRefused) {
+  EXPECT_NO_THROW(RequireRunFolder("--run", folder_));  // it does not exist
+  Write(folder_ / "thesis.txt", "all of it");
+  EXPECT_THAT([this] { RequireRunFolder("--run", folder_); },
+              testing::ThrowsMessage<InputError>(
+                  AllOf(HasSubstr("--run"), HasSubstr("something else than a run"))));
+  Write(folder_ / "config.toml", config_);
+  EXPECT_NO_THROW(RequireRunFolder("--run", folder_));
+}
+
 }  // namespace
 }  // namespace dynamix

@@ -114,33 +114,50 @@ json SummaryOf(const RunRecord& run) {
 
 namespace {
 
-// Of a job that an arbitrator advised: what its rounds tell.
-RunConfig ConfigOfRounds(const RunRecord& run) {
-  RunConfig config{.backend = "live", .policy = ""};
-  std::string last;
-  for (const RecordedRound& round : run.rounds) {
+// The policies of a job that an arbitrator advised, in order; empty: it was not.
+std::string PoliciesOf(const std::vector<RecordedRound>& rounds) {
+  std::string all, last;
+  for (const RecordedRound& round : rounds) {
     if (round.policy == last) continue;
-    config.policy += (last.empty() ? "" : ", then ") + round.policy;
+    all += (last.empty() ? "" : ", then ") + round.policy;
     last = round.policy;
   }
+  return all;
+}
+
+// Of an arbitrator's record: what its rounds tell.
+RunConfig ConfigOfRounds(const RunRecord& run) {
+  RunConfig config{.backend = "live", .policy = ""};
   config.job.workers = static_cast<int>(run.rounds.front().batches.size());
   config.job.workload.name = run.name;
   config.job.scenario.name = "the user's cluster";
   return config;
 }
 
+// A job may have started anew under its name, or gone on from a checkpoint: the last word counts.
+std::vector<RecordedRound> LoadRounds(const fs::path& folder) {
+  RequireFile(folder / "rounds.jsonl");
+  std::vector<RecordedRound> rounds;
+  ReadRounds(folder / "rounds.jsonl", [&rounds](const json& line) {
+    RecordedRound round = ParseRound(line);
+    while (!rounds.empty() && rounds.back().index >= round.index) rounds.pop_back();
+    rounds.push_back(std::move(round));
+  });
+  if (rounds.empty()) throw InputError(folder.string() + " has no rounds yet");
+  return rounds;
+}
+
 }  // namespace
 
-RunRecord LoadRun(const fs::path& folder) {
+RunRecord LoadRun(const fs::path& folder, const fs::path& rounds_folder) {
   RunRecord run;
   run.name = fs::absolute(folder).lexically_normal().filename().string();
-  RequireFile(folder / "rounds.jsonl");
-  ReadRounds(folder / "rounds.jsonl",
-             [&run](const json& line) { run.rounds.push_back(ParseRound(line)); });
-  if (run.rounds.empty()) throw InputError(folder.string() + " has no rounds yet");
-  const bool advised = !run.rounds.front().policy.empty() && !fs::exists(folder / "config.toml");
-  if (!advised) RequireFile(folder / "config.toml");
-  run.config = advised ? ConfigOfRounds(run) : LoadRunConfig((folder / "config.toml").string());
+  run.rounds = LoadRounds(rounds_folder.empty() ? folder : rounds_folder);
+  const std::string policies = PoliciesOf(run.rounds);
+  const bool has_config = policies.empty() || fs::exists(folder / "config.toml");
+  if (has_config) RequireFile(folder / "config.toml");
+  run.config = has_config ? LoadRunConfig((folder / "config.toml").string()) : ConfigOfRounds(run);
+  if (!policies.empty()) run.config.policy = policies;
   const TargetOptions& target = run.config.job.workload.target;
   for (const RecordedRound& round : run.rounds) {
     const bool good = (target.accuracy > 0 && round.accuracy >= target.accuracy) ||

@@ -50,9 +50,13 @@ nlohmann::json SummaryOf(const RunRecord& run);
 RecordedRound ParseRound(const nlohmann::json& line);
 
 // Reads a run's folder, or that of a job in an arbitrator's: the latter has no config.toml, and its
-// policies (with swaps) and workers are those of its rounds.
+// policies (with swaps) and workers are those of its rounds. `rounds_folder`, if not empty, is where
+// an arbitrator recorded the rounds of the run. Of a job that started anew under its name, or went on
+// from a checkpoint, the later rounds count.
 //
-// Throws InputError naming the file for a folder that is neither, and for a damaged line. A last line that was cut off (the run was killed) is left out.
-RunRecord LoadRun(const std::filesystem::path& folder);
+// Throws InputError naming the file for a folder that is neither, and for a damaged line. A last line
+// that was cut off (the run was killed) is left out.
+RunRecord LoadRun(const std::filesystem::path& folder,
+                  const std::filesystem::path& rounds_folder = {});
 
 }  // namespace dynamix
