@@ -67,6 +67,7 @@ def check_dashboard(place, browser, port):
             assert value is None if report is None else abs(value - report["compute_ms"]) <= 1e-5 * report["compute_ms"]
     browser.wait(LIVE)
     browser.value("dashboard.setPaused(true)")
+    browser.wait("!dashboard.waiting && !dashboard.view.view.waiting")  # what was under way is drawn
     held = browser.value("document.querySelector('#job').innerHTML.length")
     enough_records(place, len(wanted) + 2)
     assert browser.value("document.querySelector('#job').innerHTML.length") == held, "it was paused"
@@ -108,7 +109,8 @@ def check_afterwards(place, browser):
         return done.stdout
 
     run("report", folder / "shown", "-o", place.folder / "page.html")
-    assert "<td>balanced</td>" in (place.folder / "page.html").read_text()
+    page = (place.folder / "page.html").read_text()
+    assert "<td>balanced</td>" in page, page.split("<tbody>")[1][:300]
     exported = json.loads(run("export", folder / "shown", "--tensorboard", place.folder / "logs", "--json"))
     assert exported["rounds"] == len(lines), exported
     file, = (place.folder / "logs" / "shown").glob("events.out.tfevents.*")

@@ -40,9 +40,8 @@ WebAnswer Refusal(int status, const std::string& why) {
   return answer;
 }
 
-std::string EventText(const std::string& kind, std::int64_t number, const std::string& data) {
-  return (number > 0 ? "id: " + std::to_string(number) + "\n" : "") + "event: " + kind +
-         "\ndata: " + data + "\n\n";
+std::string EventText(const std::string& kind, const std::string& id, const std::string& data) {
+  return (id.empty() ? "" : "id: " + id + "\n") + "event: " + kind + "\ndata: " + data + "\n\n";
 }
 
 // A page elsewhere could make a browser ask this machine in its own name, and read the answer.
@@ -179,38 +178,41 @@ class Dashboard::Implementation {
     return answer;
   }
 
-  // The number of the last event that the reader has; 0 when it was one of another process.
+  // The number of the last event that the reader has; 0 when it is of another epoch.
   static std::int64_t SeenBy(const WebRequest& request, const JobFeed& feed) {
     std::int64_t seen = 0;
     const std::string& id = request.last_event_id;
-    std::from_chars(id.data(), id.data() + id.size(), seen);
-    return seen > feed.last() ? 0 : std::max<std::int64_t>(seen, 0);
+    const std::string epoch = feed.Epoch() + "-";
+    if (id.starts_with(epoch))
+      std::from_chars(id.data() + epoch.size(), id.data() + id.size(), seen);
+    return std::max<std::int64_t>(seen, 0);
   }
 
   static std::function<bool(const WebWrite&)> Stream(const std::shared_ptr<JobFeed>& feed,
                                                      std::int64_t seen) {
-    return [feed, seen, run = feed->runs(), told = -1, quiet = 0](const WebWrite& write) mutable {
-      bool begins = told < 0;
-      std::vector<JobFeed::Event> events = feed->After(seen, begins ? 0 : kPatienceS);
-      if (const int runs = feed->runs(); runs != run) {  // the job started anew
-        run = runs;
-        begins = true;
-        events = feed->After(0, 0);
-      }
-      std::string text;
-      if (const int configs = feed->configs(); begins || told != configs) {
-        text = EventText("config", 0, feed->Config().dump());
-        told = configs;
-      }
-      if (const json ghost = begins ? feed->Ghost() : json(); !ghost.empty())
-        text += EventText("ghost", 0, ghost.dump());
-      for (const JobFeed::Event& event : events) {
-        text += EventText("point", event.number, event.point);
-        seen = event.number;
-      }
-      if (text.empty() && ++quiet % kQuietTurns == 0) text = ": still here\n\n";
-      return text.empty() || write(text);
-    };
+    return
+        [feed, seen, epoch = feed->Epoch(), told = -1, quiet = 0](const WebWrite& write) mutable {
+          bool begins = told < 0;
+          std::vector<JobFeed::Event> events = feed->After(seen, begins ? 0 : kPatienceS);
+          if (std::string now = feed->Epoch(); now != epoch) {  // the job started anew
+            epoch = std::move(now);
+            begins = true;
+            events = feed->After(0, 0);
+          }
+          std::string text;
+          if (const int configs = feed->configs(); begins || told != configs) {
+            text = EventText("config", "", feed->Config().dump());
+            told = configs;
+          }
+          if (const json ghost = begins ? feed->Ghost() : json(); !ghost.empty())
+            text += EventText("ghost", "", ghost.dump());
+          for (const JobFeed::Event& event : events) {
+            text += EventText("point", epoch + "-" + std::to_string(event.number), event.point);
+            seen = event.number;
+          }
+          if (text.empty() && ++quiet % kQuietTurns == 0) text = ": still here\n\n";
+          return text.empty() || write(text);
+        };
   }
 
   const DashboardOptions options_;

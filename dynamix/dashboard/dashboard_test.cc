@@ -98,11 +98,11 @@ TEST(DashboardTest, ASwappedPolicyIsTold) {
   line["policy"] = "balanced";
   dashboard->AddRound("job", line);
   Connection reader(dashboard->port(), "/events?job=job");
-  EXPECT_THAT(reader.Until("id: 1\n"), HasSubstr("\"policy\":\"balanced\""));
+  EXPECT_THAT(reader.Until("-1\nevent: point"), HasSubstr("\"policy\":\"balanced\""));
   line = Line(1);
   line["policy"] = "goodput";
   dashboard->AddRound("job", line);
-  EXPECT_THAT(reader.Until("id: 2\n"), HasSubstr("\"policy\":\"goodput\""));
+  EXPECT_THAT(reader.Until("-2\nevent: point"), HasSubstr("\"policy\":\"goodput\""));
 }
 
 TEST(DashboardTest, ARequestInAnotherHostsNameIsRefused) {
@@ -142,20 +142,22 @@ TEST(DashboardTest, EventsAreTheRecordsPointsAndGoOnWhereAReaderWas) {
               AllOf(HasSubstr("\"job\":\"job\""), HasSubstr("\"rounds\":3"),
                     HasSubstr("\"global_batch\":64")));
   Connection first(dashboard->port(), "/events?job=job");
-  EXPECT_THAT(first.Until("id: 3\n"),
-              AllOf(HasSubstr("event: config"), HasSubstr("id: 1\nevent: point"),
+  EXPECT_THAT(first.Until("-3\nevent: point"),
+              AllOf(HasSubstr("event: config"), HasSubstr("-1\nevent: point"),
                     HasSubstr("\"compute\":[12.25,12.25]"), HasSubstr("\"sizes\":[48,48]")));
   dashboard->AddRound("job", Line(3));
-  EXPECT_THAT(first.Until("id: 4\n"), HasSubstr("\"t\":6.0"));
-  const std::string again =
-      Connection(dashboard->port(), "/events?job=job", "Host: localhost\r\nLast-Event-ID: 3\r\n")
-          .Until("id: 4\n");
-  EXPECT_THAT(again, testing::Not(HasSubstr("id: 3\n")));
-  // An event of another process: this one knows fewer.
-  EXPECT_THAT(
-      Connection(dashboard->port(), "/events?job=job", "Host: localhost\r\nLast-Event-ID: 99\r\n")
-          .Until("id: 4\n"),
-      HasSubstr("id: 1\n"));
+  const std::string all = first.Until("\"t\":6.0");
+  const std::size_t end = all.find("-3\nevent: point"), begin = all.rfind("id: ", end) + 4;
+  const std::string epoch = all.substr(begin, end - begin);
+  const std::string again = Connection(dashboard->port(), "/events?job=job",
+                                       "Host: localhost\r\nLast-Event-ID: " + epoch + "-3\r\n")
+                                .Until("-4\nevent: point");
+  EXPECT_THAT(again, testing::Not(HasSubstr("-3\nevent")));
+  // An event of another process.
+  EXPECT_THAT(Connection(dashboard->port(), "/events?job=job",
+                         "Host: localhost\r\nLast-Event-ID: 7-0-3\r\n")
+                  .Until("-4\nevent: point"),
+              HasSubstr("-1\nevent"));
   EXPECT_THAT(Connection(dashboard->port(), "/events?job=other").All(), HasSubstr("404"));
   // All of them at once, to be compared with.
   EXPECT_THAT(Connection(dashboard->port(), "/points?job=job").All(),
@@ -171,8 +173,8 @@ TEST(DashboardTest, AReaderThatDoesNotReadDelaysNobody) {
   for (int i = 0; i < 10; ++i)
     silent.push_back(std::make_unique<Connection>(dashboard->port(), "/events?job=job"));
   for (int round = 1; round < 1000; ++round) dashboard->AddRound("job", Line(round, 256));
-  EXPECT_THAT(Connection(dashboard->port(), "/events?job=job").Until("id: 1000\n"),
-              HasSubstr("id: 1000\n"));
+  EXPECT_THAT(Connection(dashboard->port(), "/events?job=job").Until("-1000\nevent: point"),
+              HasSubstr("-1000\nevent"));
 }
 
 TEST(JobFeedTest, KeepsABoundedNumberOfPointsAndTheBeginning) {

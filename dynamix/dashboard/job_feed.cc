@@ -98,26 +98,22 @@ std::vector<JobFeed::Event> JobFeed::After(std::int64_t after, double patience_s
   return {first, events_.end()};
 }
 
-std::int64_t JobFeed::last() const {
+std::string JobFeed::Epoch() const {
   const std::lock_guard lock(mutex_);
-  return last_;
+  return std::to_string(epoch_) + "-" + std::to_string(runs_);
 }
 
 json JobFeed::Config() const {
+  const std::string epoch = Epoch();
   const std::lock_guard lock(mutex_);
   json config = ViewConfigJson(config_, *reasons_);
-  config["epoch"] = std::to_string(epoch_) + "-" + std::to_string(runs_);
+  config["epoch"] = epoch;
   return config;
 }
 
 int JobFeed::configs() const {
   const std::lock_guard lock(mutex_);
   return configs_;
-}
-
-int JobFeed::runs() const {
-  const std::lock_guard lock(mutex_);
-  return runs_;
 }
 
 json JobFeed::Ghost() const {

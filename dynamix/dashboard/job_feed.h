@@ -42,11 +42,10 @@ class JobFeed {
 
   // Waits up to `patience_s` for points after number `after`; empty when there are none.
   std::vector<Event> After(std::int64_t after, double patience_s) const;
-  // The greatest number a reader can have seen here.
-  std::int64_t last() const;
+  // Another one, when what a reader has is of another process or of rounds that were taken back.
+  std::string Epoch() const;
   nlohmann::json Config() const;  // for run_view.js, with the epoch
   int configs() const;            // how often the configuration was set
-  int runs() const;               // how often rounds were taken back: readers begin anew
   nlohmann::json Ghost() const;   // points; empty: none
   std::string Points() const;     // those that are kept, as a JSON array
   nlohmann::json Row() const;     // of the list of jobs

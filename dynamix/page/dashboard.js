@@ -98,7 +98,10 @@ class Dashboard {
   draw() {
     if (this.paused || this.waiting || !this.run.config || !this.run.points.length) return;
     this.waiting = true;
-    setTimeout(() => { this.waiting = false; this.drawNow(); }, 100);
+    setTimeout(() => {
+      this.waiting = false;
+      if (!this.paused) this.drawNow();
+    }, 100);
   }
 
   drawNow() {

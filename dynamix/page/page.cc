@@ -59,7 +59,8 @@ std::string Cell(const std::string& text, const char* kind = "") {
   return std::string("<td") + kind + ">" + text + "</td>";
 }
 
-std::string TimeCell(const ComparedPolicy& policy) {
+std::string TimeCell(const ComparedPolicy& policy, bool has_target) {
+  if (!has_target) return "-";
   if (policy.reached == 0) return "missed";
   const std::string some = policy.reached < policy.runs ? "&gt; " : "";
   const std::string spread = policy.runs > 1 ? "<br><small>" + Seconds(policy.shortest_s) + " to " +
@@ -69,7 +70,7 @@ std::string TimeCell(const ComparedPolicy& policy) {
 }
 
 // One row per policy, over its seeds.
-std::string SummaryTable(const std::vector<ComparedPolicy>& policies) {
+std::string SummaryTable(const std::vector<ComparedPolicy>& policies, bool has_target) {
   std::string html =
       "<div class=\"scroll\"><table><thead><tr><th>policy</th><th>seeds</th><th>time to target</th>"
       "<th>accuracy</th><th>loss</th><th>iteration</th><th>waiting</th><th>samples</th></tr></"
@@ -83,13 +84,19 @@ std::string SummaryTable(const std::vector<ComparedPolicy>& policies) {
   };
   for (const ComparedPolicy& policy : policies)
     html += "<tr>" + Cell(Escape(policy.policy)) + Cell(std::to_string(policy.runs)) +
-            Cell(TimeCell(policy),
+            Cell(TimeCell(policy, has_target),
                  policy.time_s <= best && policies.size() > 1 ? " class=\"best\"" : "") +
             Cell(number(policy.accuracy, 4)) + Cell(number(policy.loss, 3)) +
             Cell(number(policy.iteration_ms, 1, " ms")) +
             Cell(number(100 * policy.wait_share, 0, " %")) + Cell(number(policy.samples, 0)) +
             "</tr>";
   return html + "</tbody></table></div>";
+}
+
+// An arbitrator does not know the target of its jobs.
+bool HasTarget(const RunConfig& config) {
+  const TargetOptions& target = config.job.workload.target;
+  return target.by_loss() || target.accuracy > 0 || target.run_share > 0;
 }
 
 std::string Description(const RunConfig& config) {
@@ -211,8 +218,9 @@ std::string RenderPage(const Page& page) {
   if (policies.size() > 1 && AreOfOneJob(page.runs))
     body += "<p class=\"verdict\">" +
             Escape(page.verdict.empty() ? Verdict(policies, false) : page.verdict) + "</p>";
-  body += "<p class=\"lead\">" + Escape(Description(first)) + "</p>" + SummaryTable(policies) +
-          LossText(page.runs, names) + "<div id=\"quality\"></div>";
+  body += "<p class=\"lead\">" + Escape(Description(first)) + "</p>" +
+          SummaryTable(policies, HasTarget(first)) + LossText(page.runs, names) +
+          "<div id=\"quality\"></div>";
   if (!page.table.empty())
     body += "<details><summary>As text</summary><pre>" + Escape(page.table) + "</pre></details>";
   body += Sections(page, names);

@@ -118,7 +118,7 @@ namespace {
 std::string PoliciesOf(const std::vector<RecordedRound>& rounds) {
   std::string all, last;
   for (const RecordedRound& round : rounds) {
-    if (round.policy == last) continue;
+    if (round.policy.empty() || round.policy == last) continue;
     all += (last.empty() ? "" : ", then ") + round.policy;
     last = round.policy;
   }

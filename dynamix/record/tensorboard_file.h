@@ -8,7 +8,7 @@
 //   Summary: value = 1 (repeated)
 //   Value:   tag = 1 (string), simple_value = 2 (float)
 //
-// Source: tensorflow/core/lib/io/record_writer.cc, core/util/event.proto, core/framework/summary.proto.
+// Source: TensorFlow's record_writer, event and summary.
 //
 // Tags: held_out/..., batch/global, batch/worker_N, guard, and every measurement of a report as the
 // mean over the workers that made it ("iteration/compute_ms", "network/smoothed_rtt_us"). What was
