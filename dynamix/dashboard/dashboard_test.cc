@@ -184,6 +184,9 @@ TEST(JobFeedTest, KeepsABoundedNumberOfPointsAndTheBeginning) {
   EXPECT_LE(events.size(), JobFeed::kMostPoints);
   EXPECT_EQ(events.front().number, 1);
   EXPECT_EQ(events.back().number, 10000);
+  JobFeed wide("wide", 1, {});
+  for (int round = 0; round < 400; ++round) wide.Add(ParseRound(Line(round, 4096)));
+  EXPECT_LE(wide.After(0, 0).size(), JobFeed::kMostValues / 4096);
 }
 
 TEST(JobFeedTest, OfAJobThatStartsAnewTheRunBeforeItIsTheGhost) {

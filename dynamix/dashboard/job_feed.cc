@@ -68,8 +68,9 @@ void JobFeed::Add(RecordedRound round) {
   if (!point["accuracy"].is_null()) row_["accuracy"] = point["accuracy"];
   row_["late"] = point["late"];
   events_.push_back({++last_, round.index, point.dump()});
+  const std::size_t workers = std::max<std::size_t>(1, round.batches.size());
   previous_ = std::move(round);
-  if (events_.size() > kMostPoints) Forget();
+  if (events_.size() > std::min(kMostPoints, kMostValues / workers)) Forget();
   changed_.notify_all();
 }
 

@@ -1,7 +1,8 @@
 // JobFeed: the points of one job, for readers that come and go.
 //
-// Points are texts, made once and shared by all readers. At most kMostPoints are kept: of a longer
-// job every second one of the older half is forgotten, so the beginning stays visible.
+// Points are texts, made once and shared by all readers. At most kMostPoints are kept, and fewer of
+// more than 250 workers (kMostValues). Of a longer job every second one of the older half is
+// forgotten, so the beginning stays visible.
 //
 // A job may start anew under its name: the run before it becomes its ghost, to compare with. One that
 // goes on from a checkpoint takes back the rounds after it. Thread-safe.
@@ -25,6 +26,7 @@ namespace dynamix {
 class JobFeed {
  public:
   static constexpr std::size_t kMostPoints = 4000;
+  static constexpr std::size_t kMostValues = 1'000'000;  // points times workers
 
   struct Event {
     std::int64_t number;  // from 1, in order

@@ -20,6 +20,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::size_t kMostValues = 400'000;  // rounds times workers; of more every n-th round
+
 std::string Seconds(double seconds) { return Fixed(seconds, seconds < 100 ? 2 : 0) + " s"; }
 
 // The policy, and what tells its runs apart but their seeds.
@@ -133,7 +135,10 @@ json RunJson(const RunRecord& run, const std::string& name, int color, bool deta
       find_model ? find_model(run.config.policy) : std::nullopt;
   Reasons reasons(run.config.policy, model ? &*model : nullptr);
   json points = json::array();
+  const std::size_t stride =
+      1 + run.rounds.size() * run.rounds.front().batches.size() / kMostValues;
   for (std::size_t r = 0; r < run.rounds.size(); ++r) {
+    if (r % stride != 0 && r + 1 < run.rounds.size()) continue;
     json point = PointJson(run.rounds[r], r > 0 ? &run.rounds[r - 1] : nullptr, reasons);
     // Live jobs are evaluated once more after their last round.
     if (r + 1 == run.rounds.size()) {
