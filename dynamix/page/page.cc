@@ -1,7 +1,6 @@
 #include "dynamix/page/page.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <set>
 #include <stdexcept>
@@ -71,25 +70,20 @@ std::string TimeCell(const ComparedPolicy& policy, bool has_target) {
   return some + Seconds(policy.time_s) + spread;
 }
 
-// One row per policy, over its seeds.
+// One row per policy, over its seeds. No row is marked as the best: the verdict says who won.
 std::string SummaryTable(const std::vector<ComparedPolicy>& policies, bool has_target) {
   std::string html =
       "<div class=\"scroll\"><table><thead><tr><th>policy</th><th>seeds</th><th>time to target</th>"
       "<th>accuracy</th><th>loss</th><th>iteration</th><th>waiting</th><th>samples</th></tr></"
       "thead>"
       "<tbody>";
-  double best = HUGE_VAL;
-  for (const ComparedPolicy& policy : policies)
-    if (policy.reached == policy.runs && policy.runs > 0) best = std::min(best, policy.time_s);
   const auto number = [](double value, int digits, const char* unit = "") {
     return IsMissing(value) ? std::string("-") : Fixed(value, digits) + unit;
   };
   for (const ComparedPolicy& policy : policies)
     html += "<tr>" + Cell(Escape(policy.policy)) + Cell(std::to_string(policy.runs)) +
-            Cell(TimeCell(policy, has_target),
-                 policy.time_s <= best && policies.size() > 1 ? " class=\"best\"" : "") +
-            Cell(number(policy.accuracy, 4)) + Cell(number(policy.loss, 3)) +
-            Cell(number(policy.iteration_ms, 1, " ms")) +
+            Cell(TimeCell(policy, has_target)) + Cell(number(policy.accuracy, 4)) +
+            Cell(number(policy.loss, 3)) + Cell(number(policy.iteration_ms, 1, " ms")) +
             Cell(number(100 * policy.wait_share, 0, " %")) + Cell(number(policy.samples, 0)) +
             "</tr>";
   return html + "</tbody></table></div>";
