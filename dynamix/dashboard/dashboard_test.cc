@@ -185,7 +185,8 @@ TEST(JobFeedTest, KeepsABoundedNumberOfPointsAndTheBeginning) {
   EXPECT_EQ(events.front().number, 1);
   EXPECT_EQ(events.back().number, 10000);
   JobFeed wide("wide", 1, {});
-  for (int round = 0; round < 400; ++round) wide.Add(ParseRound(Line(round, 4096)));
+  RecordedRound round = ParseRound(Line(0, 4096));
+  for (round.index = 0; round.index < 250; ++round.index) wide.Add(round);
   EXPECT_LE(wide.After(0, 0).size(), JobFeed::kMostValues / 4096);
 }
 
