@@ -27,7 +27,8 @@ constexpr std::array<TrainerCommand, 2> kCommands = {
 // What `dynamix-train manual --json` prints; null without the program.
 nlohmann::json TrainerDefinitions() {
   std::string quoted;
-  for (const char c : HelperProgram("dynamix-train")) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  for (const char c : HelperProgram("dynamix-train"))
+    quoted += c == '\'' ? "'\\''" : std::string(1, c);
   const std::unique_ptr<FILE, int (*)(FILE*)> output(
       popen(("'" + quoted + "' manual --json 2>/dev/null").c_str(), "r"), pclose);
   std::string text;
