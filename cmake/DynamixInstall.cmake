@@ -22,6 +22,25 @@ install(FILES packaging/dynamix-arbitrator.service DESTINATION lib/systemd/syste
 install(FILES README.md DESTINATION share/doc/dynamix)
 install(DIRECTORY docs DESTINATION share/doc/dynamix)
 
+# What the program says of itself (dynamix/cli/manual_command.h), at build time: cpack builds nothing.
+if(DYNAMIX_WITH_TORCH AND NOT DYNAMIX_SANITIZER)
+  set(said ${PROJECT_BINARY_DIR}/said)
+  add_custom_command(
+    OUTPUT ${said}/dynamix.1.gz ${said}/dynamix.bash ${said}/_dynamix ${said}/dynamix.fish
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${said}
+    COMMAND dynamix manual > ${said}/dynamix.1
+    COMMAND gzip -9nf ${said}/dynamix.1
+    COMMAND dynamix completion bash > ${said}/dynamix.bash
+    COMMAND dynamix completion zsh > ${said}/_dynamix
+    COMMAND dynamix completion fish > ${said}/dynamix.fish
+    DEPENDS dynamix dynamix_train)
+  add_custom_target(dynamix_said ALL DEPENDS ${said}/dynamix.1.gz)
+  install(FILES ${said}/dynamix.1.gz DESTINATION share/man/man1)
+  install(FILES ${said}/dynamix.bash DESTINATION share/bash-completion/completions RENAME dynamix)
+  install(FILES ${said}/_dynamix DESTINATION share/zsh/vendor-completions)
+  install(FILES ${said}/dynamix.fish DESTINATION share/fish/vendor_completions.d)
+endif()
+
 # client: the library behind dynamix.h. dev: headers, static rooms, their targets.
 install(TARGETS dynamix_client EXPORT dynamixClientTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT client NAMELINK_COMPONENT dev)

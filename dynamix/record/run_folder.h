@@ -39,7 +39,7 @@ class RecordLost : public std::runtime_error {
 // folder of a run, and nothing is to be written into it.
 void RequireRunFolder(const std::string& flag, const std::filesystem::path& folder,
                       const std::vector<std::string>& marks = {"config.toml", "rounds.jsonl",
-                                                               "run.json"});
+                                                               "run.json", "members"});
 
 class RunFolder {
  public:
