@@ -31,7 +31,7 @@ void ReadCounts(const Variables& variables, const char* rank, const char* size, 
 }
 
 void ReadSlurm(const Variables& variables, RankPlace& place) {
-  ReadCounts(variables, "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", place);
+  ReadCounts(variables, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", place);
   const char* nodes = variables("SLURM_STEP_NODELIST");
   if (nodes == nullptr) nodes = variables("SLURM_JOB_NODELIST");
   if (nodes != nullptr) place.address = FirstHost(nodes);
@@ -76,7 +76,7 @@ RankPlace ReadRankPlace(const Variables& variables) {
     ReadCounts(variables, "RANK", "WORLD_SIZE", "LOCAL_RANK", place);
   } else if (variables("OMPI_COMM_WORLD_RANK")) {
     ReadOpenMpi(variables, place);
-  } else if (variables("SLURM_PROCID")) {
+  } else if (variables("SLURM_STEP_NUM_TASKS")) {
     ReadSlurm(variables, place);
   }
   if (const char* address = variables("MASTER_ADDR")) place.address = address;
@@ -84,6 +84,12 @@ RankPlace ReadRankPlace(const Variables& variables) {
   if (const char* backend = variables("DYNAMIX_BACKEND")) place.backend = backend;
   if (place.backend != "gloo" && place.backend != "nccl")
     throw InputError::OutOfRange("DYNAMIX_BACKEND", place.backend, "gloo or nccl");
+  const char* hosted = variables("TORCHELASTIC_USE_AGENT_STORE");
+  if (hosted != nullptr && std::string_view(hosted) == "True") {
+    // The store outlives an attempt of the ranks, and what they left there.
+    const char* attempt = variables("TORCHELASTIC_RESTART_COUNT");
+    place.hosted = std::string("dynamix/attempt_") + (attempt != nullptr ? attempt : "0");
+  }
   if (variables("DYNAMIX_RESTARTS"))
     place.restarts = ReadNumber(variables, "DYNAMIX_RESTARTS", 0, 1 << 20);
   if (variables("MASTER_PORT")) place.port = ReadNumber(variables, "MASTER_PORT", 1, 65535);

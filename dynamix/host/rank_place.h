@@ -1,8 +1,10 @@
 // Where this process stands among the ranks of a job, as the program that started it says:
 //
-//   torchrun, dynamix launch   RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT
-//   Slurm                      SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, the first node of the
-//                              step, a port from the job's number
+//   torchrun, dynamix launch   RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT;
+//                              TORCHELASTIC_USE_AGENT_STORE=True: torchrun keeps the store there
+//   Slurm                      SLURM_PROCID, SLURM_STEP_NUM_TASKS, SLURM_LOCALID, the first node of
+//                              the step, a port from the job's number. A batch script is in no
+//                              step: what it starts without srun is no rank
 //   Open MPI                   OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK; MASTER_ADDR when the ranks
 //                              are on several machines
 //
@@ -30,7 +32,9 @@ struct RankPlace {
   int port = 29500;                   // there
   std::string backend = "gloo";       // of the collectives: gloo or nccl
   std::string store;                  // path of the file instead of the address; may be empty
-  int restarts = 0;                   // of this rank; the others of its job may be far ahead
+  // Who started the ranks listens at the address, not rank 0: what is said there begins with this.
+  std::string hosted;
+  int restarts = 0;  // of this rank; the others of its job may be far ahead
 };
 
 // Returns the variable's value, or null when it is not set; std::getenv fits.

@@ -51,13 +51,36 @@ TEST(RankPlaceTest, ReadsTheBackendAndRefusesAnUnknownOne) {
 
 TEST(RankPlaceTest, ReadsSlurm) {
   const RankPlace place = ReadRankPlace(Set({{"SLURM_PROCID", "3"},
-                                             {"SLURM_NTASKS", "4"},
+                                             {"SLURM_STEP_NUM_TASKS", "4"},
                                              {"SLURM_LOCALID", "0"},
                                              {"SLURM_STEP_NODELIST", "gpu[07-09,12]"},
                                              {"SLURM_JOB_ID", "123456"}}));
   EXPECT_EQ(place.rank, 3);
   EXPECT_EQ(place.address, "gpu07");
   EXPECT_EQ(place.port, 23456);
+}
+
+// sbatch tells its script how many tasks a step would have, and gives it number 0.
+TEST(RankPlaceTest, AProcessOfABatchScriptIsNoRank) {
+  const RankPlace place = ReadRankPlace(Set({{"SLURM_PROCID", "0"},
+                                             {"SLURM_NTASKS", "4"},
+                                             {"SLURM_LOCALID", "0"},
+                                             {"SLURM_JOB_NODELIST", "gpu[07-08]"},
+                                             {"SLURM_JOB_ID", "123456"}}));
+  EXPECT_FALSE(place.given);
+  EXPECT_EQ(place.size, 1);
+}
+
+TEST(RankPlaceTest, TorchrunMayKeepTheStoreItself) {
+  const auto read = [](const char* hosted) {
+    return ReadRankPlace(Set({{"RANK", "0"},
+                              {"WORLD_SIZE", "2"},
+                              {"TORCHELASTIC_USE_AGENT_STORE", hosted},
+                              {"TORCHELASTIC_RESTART_COUNT", "1"}}))
+        .hosted;
+  };
+  EXPECT_EQ(read("True"), "dynamix/attempt_1");
+  EXPECT_EQ(read("False"), "");
 }
 
 TEST(RankPlaceTest, ReadsOpenMpiOnOneMachineAndAsksForAnAddressOnSeveral) {
