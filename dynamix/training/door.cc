@@ -1,7 +1,6 @@
 #include "dynamix/training/door.h"
 
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -150,24 +149,6 @@ Heard AskDoor(const std::string& address, const std::string& key, const nlohmann
   } catch (const std::exception&) {  // an address or an answer that is none
     return Heard::kNothing;
   }
-}
-
-std::string OwnAddressTowards(const std::string& host) {
-  const std::string fallback = "127.0.0.1";
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_family = AF_INET;
-  hints.ai_socktype = SOCK_DGRAM;
-  if (getaddrinfo(host.c_str(), "9", &hints, &found) != 0) return fallback;
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(found, freeaddrinfo);
-  // Connecting a datagram socket sends nothing; the kernel only chooses the way.
-  const FileDescriptor file(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_in own{};
-  socklen_t size = sizeof own;
-  if (connect(file.get(), found->ai_addr, found->ai_addrlen) != 0 ||
-      getsockname(file.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0)
-    return fallback;
-  char text[INET_ADDRSTRLEN] = {};
-  return inet_ntop(AF_INET, &own.sin_addr, text, sizeof text) != nullptr ? text : fallback;
 }
 
 }  // namespace dynamix

@@ -49,7 +49,4 @@ enum class Heard {
 Heard AskDoor(const std::string& address, const std::string& key, const nlohmann::json& question,
               double patience_s, nlohmann::json* answer);
 
-// The address of this machine from which `host` is reached; "127.0.0.1" when it cannot be told.
-std::string OwnAddressTowards(const std::string& host);
-
 }  // namespace dynamix

@@ -9,6 +9,7 @@
 #include <thread>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
 
@@ -41,12 +42,13 @@ c10::intrusive_ptr<c10d::Store> OpenStore(const RankPlace& place,
   }
   c10d::TCPStoreOptions store;
   store.port = static_cast<std::uint16_t>(place.port);
-  store.isServer = place.rank == 0;
+  store.isServer = place.rank == 0 && place.hosted.empty();
   store.numWorkers = place.size;
   store.timeout = Milliseconds(options.timeout_s);
   store.waitWorkers = false;  // the port is guarded first; joining waits for everybody
   auto opened = c10::make_intrusive<c10d::TCPStore>(place.address, store);
   if (store.isServer) GuardPort(place, options);
+  if (!place.hosted.empty()) return c10::make_intrusive<c10d::PrefixStore>(place.hosted, opened);
   return opened;
 }
 
@@ -102,7 +104,7 @@ Result<std::unique_ptr<WorkerGroup>> WorkerGroup::Connect(const RankPlace& place
   if (place.size == 1 && !options.elastic) return std::make_unique<WorkerGroup>();
   try {
     if (options.elastic && ComesLater(place, options)) return JoinLater(place, options);
-    auto connection = std::make_unique<Connection>(options, IsLoopback(place.address));
+    auto connection = std::make_unique<Connection>(options, place.address);
     if (place.size > 1) {
       connection->store = OpenStore(place, options);
       connection->group = connection->Join(connection->store, place.rank, place.size);
@@ -136,7 +138,7 @@ std::vector<std::unique_ptr<WorkerGroup>> WorkerGroup::ConnectThreads(
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
-      auto connection = std::make_unique<Connection>(options, /*loopback=*/true);
+      auto connection = std::make_unique<Connection>(options, "127.0.0.1");
       connection->store = store;
       if (size > 1) connection->group = connection->Join(store, rank, size);
       groups[rank].reset(new WorkerGroup(rank, size, std::move(connection)));

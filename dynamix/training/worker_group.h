@@ -98,7 +98,7 @@ class WorkerGroup {
   template <typename Number>
   Status BroadcastFrom(std::span<Number> values, int from);
   WorkerGroup(int rank, int size, std::unique_ptr<Connection> connection);
-  void OpenDoor(const std::string& host, std::uint64_t key, int started);
+  void OpenDoor(std::uint64_t key, int started);
   Status Begin(const RankPlace& place);
   static bool ComesLater(const RankPlace& place, const WorkerGroupOptions& options);
   static std::unique_ptr<WorkerGroup> JoinLater(RankPlace place, const WorkerGroupOptions& options);

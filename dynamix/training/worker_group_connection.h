@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "dynamix/host/own_address.h"
 #include "dynamix/training/breakable_group.h"
 #include "dynamix/training/worker_group.h"
 
@@ -24,8 +25,10 @@ inline bool IsLoopback(const std::string& address) {
 }
 
 struct WorkerGroup::Connection {
-  Connection(const WorkerGroupOptions& given, bool on_loopback)
-      : options(given), loopback(on_loopback) {}
+  // `first_rank` is where it listens.
+  Connection(const WorkerGroupOptions& given, const std::string& first_rank)
+      : options(given),
+        address(IsLoopback(first_rank) ? "127.0.0.1" : OwnAddress(first_rank, given.interface)) {}
 
   c10::intrusive_ptr<BreakableGroup> Join(const c10::intrusive_ptr<c10d::Store>& at, int rank,
                                           int size, double timeout_s = 0) const;
@@ -44,8 +47,8 @@ struct WorkerGroup::Connection {
   bool LeftOut();
 
   const WorkerGroupOptions options;
-  const bool loopback;
-  std::mutex mutex;                          // of `group` as a pointer
+  const std::string address;  // by which the others reach this rank; empty when it cannot be told
+  std::mutex mutex;           // of `group` as a pointer
   c10::intrusive_ptr<c10d::Store> store;     // of the first group
   c10::intrusive_ptr<BreakableGroup> group;  // null: this rank is alone
   std::vector<std::future<void>> retired;    // until their destructors are done

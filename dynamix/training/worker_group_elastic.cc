@@ -134,8 +134,8 @@ c10::intrusive_ptr<BreakableGroup> WorkerGroup::Connection::Join(
   gloo->threads = options.threads;
   if (!options.interface.empty()) {
     gloo->devices.push_back(c10d::ProcessGroupGloo::createDeviceForInterface(options.interface));
-  } else if (loopback) {
-    gloo->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
+  } else if (!address.empty()) {
+    gloo->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(address));
   } else {
     gloo->devices.push_back(c10d::ProcessGroupGloo::createDefaultDevice());
   }
@@ -177,19 +177,19 @@ bool WorkerGroup::JoinWaiting() const {
   return elastic() && connection_->rendezvous->JoinWaiting();
 }
 
-void WorkerGroup::OpenDoor(const std::string& host, std::uint64_t key, int started) {
+void WorkerGroup::OpenDoor(std::uint64_t key, int started) {
   job_ = JobOf(key);
   const WorkerGroupOptions& options = connection_->options;
   Connection* connection = connection_.get();  // owns the rendezvous
-  connection_->rendezvous =
-      std::make_unique<Rendezvous>(RendezvousOptions{.slot = slot_,
-                                                     .slots = slots_,
-                                                     .started = started,
-                                                     .host = host,
-                                                     .key = std::to_string(key),
-                                                     .timeout_s = options.timeout_s,
-                                                     .least_members = options.least_ranks},
-                                   [connection] { connection->Break(); });
+  connection_->rendezvous = std::make_unique<Rendezvous>(
+      RendezvousOptions{.slot = slot_,
+                        .slots = slots_,
+                        .started = started,
+                        .host = connection->address.empty() ? "127.0.0.1" : connection->address,
+                        .key = std::to_string(key),
+                        .timeout_s = options.timeout_s,
+                        .least_members = options.least_ranks},
+      [connection] { connection->Break(); });
 }
 
 namespace {
@@ -224,8 +224,7 @@ Status WorkerGroup::Begin(const RankPlace& place) {
   connection_->members_file = MembersFile(options, place);
   double key = static_cast<double>(DrawNumber());
   if (Status sent = Broadcast(std::span<double>(&key, 1)); !sent) return sent;
-  OpenDoor(connection_->loopback ? "127.0.0.1" : OwnAddressTowards(place.address),
-           static_cast<std::uint64_t>(key), size_);
+  OpenDoor(static_cast<std::uint64_t>(key), size_);
   const Member& self = connection_->rendezvous->self();
   std::vector<double> own(self.door.begin(), self.door.end());
   own.resize(kDoorLength);
@@ -271,14 +270,13 @@ std::unique_ptr<WorkerGroup> WorkerGroup::JoinLater(RankPlace place,
     place.rank = AskForSlot(members);
     place.address = members.doors.front().substr(0, members.doors.front().rfind(':'));
   }
-  auto connection = std::make_unique<Connection>(options, IsLoopback(place.address));
+  auto connection = std::make_unique<Connection>(options, place.address);
   connection->members_file = file;
   connection->doors = members.doors;
   std::unique_ptr<WorkerGroup> group(
       new WorkerGroup(place.rank, place.size, std::move(connection)));
   group->slots_ = members.slots;
-  group->OpenDoor(group->connection_->loopback ? "127.0.0.1" : OwnAddressTowards(place.address),
-                  std::stoull(members.key), members.started);
+  group->OpenDoor(std::stoull(members.key), members.started);
   return group;
 }
 
