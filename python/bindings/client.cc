@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "dynamix/core/input_error.h"
+#include "dynamix/host/own_address.h"
 #include "dynamix/host/rank_place.h"
 #include "dynamix/monitor/monitor.h"
 #include "dynamix/rpc/advised_worker.h"
@@ -228,6 +229,7 @@ void BindPlace(py::module_& module) {
         });
       },
       py::arg("variables"));
+  module.def("interface_towards", &InterfaceTowards, py::arg("peer"));
 }
 
 }  // namespace

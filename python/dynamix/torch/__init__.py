@@ -80,6 +80,11 @@ def init_process_group(backend: str | None = None, **options: Any) -> tuple[int,
     """torch.distributed.init_process_group for ranks that dynamix launch, torchrun, Slurm or mpirun
     started. `backend`: default DYNAMIX_BACKEND, else "gloo". Returns (rank, size, local rank)."""
     place = _core.read_rank_place(dict(os.environ))
+    # Gloo would take the address of this machine's name; on Debian that is 127.0.1.1, which the others
+    # cannot reach.
+    elsewhere = not place.address.startswith("127.") and place.address != "localhost"
+    if elsewhere and (interface := _core.interface_towards(place.address)):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
     torch.distributed.init_process_group(
         backend or place.backend, init_method=f"tcp://{place.address}:{place.port}",
         rank=place.rank, world_size=place.size, **options)
