@@ -104,11 +104,12 @@ Result<std::unique_ptr<WorkerGroup>> WorkerGroup::Connect(const RankPlace& place
   if (place.size == 1 && !options.elastic) return std::make_unique<WorkerGroup>();
   try {
     if (options.elastic && ComesLater(place, options)) return JoinLater(place, options);
+    // First: it waits until rank 0's name is known, by which a rank finds its own address.
+    const c10::intrusive_ptr<c10d::Store> store =
+        place.size > 1 ? OpenStore(place, options) : c10::intrusive_ptr<c10d::Store>();
     auto connection = std::make_unique<Connection>(options, place.address);
-    if (place.size > 1) {
-      connection->store = OpenStore(place, options);
-      connection->group = connection->Join(connection->store, place.rank, place.size);
-    }
+    connection->store = store;
+    if (store) connection->group = connection->Join(store, place.rank, place.size);
     std::unique_ptr<WorkerGroup> group(
         new WorkerGroup(place.rank, place.size, std::move(connection)));
     if (options.elastic)
