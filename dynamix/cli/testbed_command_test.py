@@ -173,6 +173,17 @@ def check_launch(program, work):
                    for line in done.stdout.splitlines()), done.stdout
 
 
+def check_container(program):
+    """A launcher that counts its processes anew has a number that means nothing here; its rank lives on."""
+    launch = f"echo 30000 > /proc/sys/kernel/ns_last_pid; {program} launch -n 1 -- sh -c 'echo started; read line; echo ended'; exit"
+    inside = subprocess.Popen(["unshare", "--fork", "--kill-child", "--pid", "--mount-proc", "--", "sh", "-c", launch],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert "started" in inside.stdout.readline()
+    subprocess.run([program, "testbed", "clean"], check=True, stdout=subprocess.DEVNULL)
+    said, _ = inside.communicate("\n", timeout=60)
+    assert inside.returncode == 0 and "ended" in said, (inside.returncode, said)
+
+
 def check_without_root(program, work):
     os.chmod(work, 0o777)
 
@@ -209,6 +220,7 @@ def main():
         os.environ["TMPDIR"] = str(work)  # a launcher that is killed leaves its folder there
         check_kill(program, work)
         check_launch(program, work)
+        check_container(program)
 
 
 if __name__ == "__main__":

@@ -43,6 +43,18 @@ std::vector<fs::path> FoldersIn(const fs::path& folder) {
   return folders;
 }
 
+// Whether somebody in there has another table of processes, as in a container: the owner's number means
+// nothing here then.
+bool OfAnotherProcessTable(const std::vector<int>& processes) {
+  std::error_code ignored;
+  const fs::path own = fs::read_symlink("/proc/self/ns/pid", ignored);
+  for (const int pid : processes) {
+    const fs::path its = fs::read_symlink("/proc/" + std::to_string(pid) + "/ns/pid", ignored);
+    if (!its.empty() && its != own) return true;
+  }
+  return false;
+}
+
 // Cgroups hold no folders but cgroups; the kernel removes their files with them.
 bool RemoveTree(const fs::path& folder) {
   for (int attempt = 0; attempt < 100; ++attempt) {
@@ -113,8 +125,9 @@ std::vector<std::string> RemoveLeftovers() {
       const std::string name = folder.filename().string();
       const int owner = OwnerOf(name);
       if (owner == 0 || fs::exists("/proc/" + std::to_string(owner))) continue;
-      for (const int pid : ProcessesIn(folder.string()))
-        if (pid > 0) kill(pid, SIGKILL);
+      const std::vector<int> processes = ProcessesIn(folder.string());
+      if (OfAnotherProcessTable(processes)) continue;
+      for (const int pid : processes) kill(pid, SIGKILL);
       if (RemoveTree(folder)) removed.insert(name.substr(kPrefix.size()));
     }
   }

@@ -48,7 +48,8 @@ struct RunningJob {
 std::vector<RunningJob> RunningJobs();
 
 // Removes the cgroups of testbeds and launches whose process is gone (kill -9, a crash), and kills
-// what still runs in them. Returns their names.
+// what still runs in them; those of containers, whose processes have other numbers, are left alone.
+// Returns their names.
 std::vector<std::string> RemoveLeftovers();
 
 }  // namespace dynamix
