@@ -92,7 +92,7 @@ def advised_and_elastic(program, hosts, work):
     with open(work / "arbitrator.log", "w") as log:
         arbitrator = hosts["b"].start(program, "arbitrator", "--policy", "balanced", "--listen", "0.0.0.0:7040", "--metrics",
                                       "0.0.0.0:9100", "--run", work / "arbitrator", *tls("arbitrator"), stdout=log, stderr=log)
-    job = Job(program, hosts, work, "elastic", "--elastic", "--timeout", "10", "--run", work / "elastic", "--job", JOB,
+    job = Job(program, hosts, work, "elastic", "--elastic", "--timeout", "8", "--run", work / "elastic", "--job", JOB,
               "--advisor", "b:7040", *tls(f"job-{JOB}"))
     record = work / "arbitrator" / JOB / "rounds.jsonl"
 

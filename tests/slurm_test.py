@@ -87,7 +87,7 @@ class ElasticJob(Job):
 
 
 def shrinks_and_resumes(slurm, work):
-    """Leaves the job running without one of its nodes."""
+    """Leaves the job running, without one of its nodes, which it has not noticed yet."""
     job = ElasticJob(slurm, work)
     job.goes_on()
     steps = slurm.ask("squeue", "-h", "-s", "-j", job.number, "-o", "%j %N")
@@ -103,8 +103,6 @@ def shrinks_and_resumes(slurm, work):
     job.wait_for_words("serving balanced", times=2)
     assert job.goes_on() >= reached, "the requeued job began anew"
     slurm.hosts["n3"].pull_the_plug()
-    job.wait_for_words("the team is now 2 of 3 workers: 0, 1", times=2)
-    job.goes_on()
     return job
 
 
@@ -120,6 +118,7 @@ def python_trains(slurm, work):
 
 def saved_when_cancelled(slurm, job):
     """The node that died is down by now, which is not the end of the job."""
+    job.wait_for_words("the team is now 2 of 3 workers: 0, 1", times=2)
     job.wait_for(lambda: any(state.startswith("down") for state in slurm.states()))
     job.goes_on()
     assert job.state() == "RUNNING", job.said()
