@@ -161,7 +161,7 @@ def test_a_run_is_read_as_arrays(program, tmp_path):
     table = run.to_pandas()
     assert isinstance(table, pandas.DataFrame) and len(table) == rounds * 4
     assert table["training.loss"].notna().any()
-    with pytest.raises(dynamix.InputError, match="config.toml"):
+    with pytest.raises(dynamix.InputError, match="rounds.jsonl"):
         dynamix.read_run(tmp_path)
 
 
