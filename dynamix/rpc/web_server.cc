@@ -74,10 +74,10 @@ class WebServer::Implementation {
       setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     });
     for (const auto& [path, page] : pages)
-      server_->Get(path,
-                   [page, secure](const httplib::Request& request, httplib::Response& response) {
-                     Send(page(Convert(request, secure)), response);
-                   });
+      server_->Get(path, [page = page, secure](const httplib::Request& request,
+                                               httplib::Response& response) {
+        Send(page(Convert(request, secure)), response);
+      });
   }
 
   ~Implementation() {
