@@ -70,7 +70,7 @@ TEST(CompositePolicyTest, OnACosineScheduleItTakesTheLeastTimeToGo) {
   Loop loop = Composite(LearningRateRule::kNone, Schedule::kCosine);
   loop.Run(60);
   const TimeToGoOptions options;
-  constexpr double kStart = 0.1, kStep = 1e-4;
+  constexpr double kStart = 0.1, kStep = 1e-3;
   const auto worth = [&](double batch) {
     const double curvature = options.curvature * ScheduleFactor(Schedule::kCosine, kStart);
     return 1 - curvature - options.noise * 500 / 756 * 256 / batch;
