@@ -61,7 +61,7 @@ def check_targets(job):
         assert done["reached"] and done["loss"] <= 3.1 and done["target_loss"] == 3.1, done
         assert done["target_accuracy"] is None and done["samples"] < 2400, done
         page = (job.work / "runs" / backend / "report.html").read_text()
-        assert "Held-out loss over time" in page and "target 3.1" in page
+        assert '"target":{"by_loss":true,"value":3.1}' in page, "charts are of the loss, with its target"
         # The page finds the moment by itself when the summary is gone.
         (job.work / "runs" / backend / "summary.json").unlink()
         job.call("report", f"runs/{backend}", "-o", "again.html")
