@@ -97,19 +97,11 @@ bool Guard::IsSharedBy(const Round& round) const {
 }
 
 void Guard::ShareStart(const Round& round) {
-  // Where lines are nearly flat a split by time may be of another sum.
-  std::vector<double> weights;
-  std::vector<BatchBounds> bounds;
-  const std::vector<double> split = time_.Split(round, StartBatch(round));
-  for (std::size_t i = 0; i < split.size(); ++i) {
-    if (!round.entries[i].active) continue;
-    weights.push_back(split[i]);
-    bounds.push_back(round.entries[i].bounds);
-  }
-  const std::vector<double> shares = Distribute(StartBatch(round), weights, bounds);
+  const double start = StartBatch(round);
   alone_.clear();
-  for (std::size_t i = 0, active = 0; i < split.size(); ++i)
-    alone_.push_back(round.entries[i].active ? static_cast<int>(std::lround(shares[active++])) : 0);
+  // Where lines are nearly flat a split by time is of another sum.
+  for (const double share : SplitGlobalBatch(round, start, time_.Split(round, start)))
+    alone_.push_back(static_cast<int>(std::lround(share)));
 }
 
 void Guard::Reset() {
