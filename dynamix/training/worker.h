@@ -181,6 +181,10 @@ class Worker {
   Status CatchUp();
   Status TakeStateOf(int source, bool behind);
   void ShareOut(const std::vector<double>& by_slot, const std::vector<double>& members);
+  // Whole batches whose sum is `total`, as far as bounds allow. Of a weight of 0 nothing is known: it
+  // counts as much as the others in the mean.
+  static std::vector<int> Share(double total, const std::vector<double>& weights,
+                                const std::vector<BatchBounds>& bounds);
   void KeepBuffers();
   void PutBackBuffers();
   std::int64_t position() const { return iterations_ * kPhases + phase_; }

@@ -104,6 +104,7 @@ Result<std::unique_ptr<WorkerGroup>> WorkerGroup::Connect(const RankPlace& place
   if (place.size == 1 && !options.elastic) return std::make_unique<WorkerGroup>();
   try {
     if (options.elastic && ComesLater(place, options)) return JoinLater(place, options);
+    if (options.elastic) ForgetMembers(place, options);
     // First: it waits until rank 0's name is known, by which a rank finds its own address.
     const c10::intrusive_ptr<c10d::Store> store =
         place.size > 1 ? OpenStore(place, options) : c10::intrusive_ptr<c10d::Store>();

@@ -101,6 +101,7 @@ class WorkerGroup {
   void OpenDoor(std::uint64_t key, int started);
   Status Begin(const RankPlace& place);
   static bool ComesLater(const RankPlace& place, const WorkerGroupOptions& options);
+  static void ForgetMembers(const RankPlace& place, const WorkerGroupOptions& options);
   static std::unique_ptr<WorkerGroup> JoinLater(RankPlace place, const WorkerGroupOptions& options);
   bool Form();
   void TellWhereMembersAre() const;

@@ -244,14 +244,17 @@ Status WorkerGroup::Begin(const RankPlace& place) {
   return Nothing{};
 }
 
-// A rank that is started again before all have met is awaited there. What an earlier job left is not
-// of this one: its first rank, when it starts, removes it.
+// A rank that is started again before all have met is awaited there.
 bool WorkerGroup::ComesLater(const RankPlace& place, const WorkerGroupOptions& options) {
-  if (place.rank == RankPlace::kAnyFree) return true;
-  const std::string file = MembersFile(options, place);
-  if (place.restarts > 0) return std::filesystem::exists(file);
-  if (place.rank == 0 && !file.empty()) std::filesystem::remove(file);
-  return false;
+  return place.rank == RankPlace::kAnyFree ||
+         (place.restarts > 0 && std::filesystem::exists(MembersFile(options, place)));
+}
+
+// What an earlier job left there is not of this one.
+void WorkerGroup::ForgetMembers(const RankPlace& place, const WorkerGroupOptions& options) {
+  std::error_code none;
+  if (place.rank == 0 && place.restarts == 0)
+    std::filesystem::remove(MembersFile(options, place), none);
 }
 
 std::unique_ptr<WorkerGroup> WorkerGroup::JoinLater(RankPlace place,

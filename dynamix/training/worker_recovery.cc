@@ -24,18 +24,6 @@ namespace {
 enum Own : int { kPosition, kLeast, kMost, kGranularity, kStart, kOwnNumbers };
 enum View : int { kStopping, kJobStart, kViewNumbers };
 
-// Whole batches whose sum is that of the shares, as far as bounds allow.
-std::vector<int> WholeBatches(const std::vector<double>& shares,
-                              const std::vector<BatchBounds>& bounds) {
-  std::vector<int> batches;
-  double carry = 0;
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    batches.push_back(ClampBatch(shares[i] + carry, 0, bounds[i]));
-    carry += shares[i] - batches.back();
-  }
-  return batches;
-}
-
 }  // namespace
 
 Status Worker::Together(Phase phase, const std::function<Status()>& work) {
@@ -139,6 +127,18 @@ Status Worker::TakeStateOf(int source, bool behind) {
   return Nothing{};
 }
 
+std::vector<int> Worker::Share(double total, const std::vector<double>& weights,
+                               const std::vector<BatchBounds>& bounds) {
+  const std::vector<double> shares = Distribute(total, weights, bounds);
+  std::vector<int> batches;
+  double carry = 0;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    batches.push_back(ClampBatch(shares[i] + carry, 0, bounds[i]));
+    carry += shares[i] - batches.back();
+  }
+  return batches;
+}
+
 void Worker::ShareOut(const std::vector<double>& by_slot, const std::vector<double>& members) {
   std::vector<int> shared;
   for (std::size_t slot = 0; slot < by_slot.size(); ++slot)
@@ -146,7 +146,6 @@ void Worker::ShareOut(const std::vector<double>& by_slot, const std::vector<doub
   const bool same = shared == group_.members();
   double global_batch = 0;
   for (const double batch : by_slot) global_batch += batch;
-  // Of one that joins nothing is known: it counts as much as the others in the mean.
   std::vector<double> weights, starts;
   std::vector<BatchBounds> bounds;
   for (int rank = 0; rank < group_.size(); ++rank) {
@@ -157,15 +156,13 @@ void Worker::ShareOut(const std::vector<double>& by_slot, const std::vector<doub
                       .max = static_cast<int>(own[kMost]),
                       .granularity = static_cast<int>(own[kGranularity])});
   }
-  if (!same) {
-    weights = Distribute(global_batch, weights, bounds);
-    starts = Distribute(job_start_, starts, bounds);
-  }
-  batches_ = WholeBatches(weights, bounds);
-  start_batches_ = WholeBatches(starts, bounds);
-  start_batch_ = start_batches_[group_.rank()];
+  batches_.assign(weights.begin(), weights.end());
+  start_batches_.assign(starts.begin(), starts.end());
   sharing_ = group_.members();
   if (same) return;
+  batches_ = Share(global_batch, weights, bounds);
+  start_batches_ = Share(job_start_, starts, bounds);
+  start_batch_ = start_batches_[group_.rank()];
   // A window's numbers belong to one set of batches, and advice to one group.
   timing_ = {};
   statistics_ = {};

@@ -96,28 +96,29 @@ void Worker::Restore(const WorkerState& state) {
   const auto saved = [&](std::size_t rank) {
     return rank < state.batches.size() && state.batches[rank] > 0;
   };
-  std::vector<double> weights;
+  std::vector<double> weights, starts;
   std::vector<BatchBounds> bounds(ranks, options_.bounds);
   bool same = true;
   for (std::size_t slot = ranks; slot < state.batches.size(); ++slot) same = same && !saved(slot);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     weights.push_back(saved(rank) ? state.batches[rank] : 0.0);
     if (saved(rank)) bounds[rank].max = static_cast<int>(state.highest[rank]);
-    if (saved(rank)) start_batches_[rank] = static_cast<int>(state.start_batches[rank]);
+    starts.push_back(saved(rank) ? state.start_batches[rank] : 0.0);
     same = same && saved(rank);
   }
   const std::size_t own = group_.rank();
-  start_batch_ = start_batches_[own];
-  job_start_ = std::accumulate(start_batches_.begin(), start_batches_.end(), 0.0);
+  job_start_ = std::accumulate(state.start_batches.begin(), state.start_batches.end(), 0.0);
   bounds_.max = bounds[own].max;
   if (saved(own)) micro_batch_ = static_cast<int>(state.micro_batches[own]);
   batches_.assign(weights.begin(), weights.end());
+  start_batches_.assign(starts.begin(), starts.end());
+  start_batch_ = start_batches_[own];
   if (same) return;
-  // Other ranks share the same global batch, in a window of their own.
+  // Other ranks share the same global batch, and the same start, in a window of their own.
   const double global_batch = std::accumulate(state.batches.begin(), state.batches.end(), 0.0);
-  const std::vector<double> shares = Distribute(global_batch, weights, bounds);
-  for (std::size_t rank = 0; rank < ranks; ++rank)
-    batches_[rank] = ClampBatch(shares[rank], 0, bounds[rank]);
+  batches_ = Share(global_batch, weights, bounds);
+  start_batches_ = Share(job_start_, starts, bounds);
+  start_batch_ = start_batches_[own];
   timing_ = {};
   statistics_ = {};
   advice_is_old_ = true;
