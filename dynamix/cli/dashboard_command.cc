@@ -55,7 +55,7 @@ void AddDashboardCommand(CLI::App& app) {
       ->required();
   command->add_option("--listen", flags->dashboard.address, "HOST:PORT; port 0: a free one")
       ->capture_default_str();
-  command->add_option("--token-of-viewers", flags->dashboard.token,
+  command->add_option("--dashboard-token-file", flags->dashboard.token,
                       "file with the token that viewers show, beyond loopback");
   command->add_option("--ghost", flags->ghost, "an earlier run to compare the folder's run with");
   AddTlsFlags(*command, flags->tls);

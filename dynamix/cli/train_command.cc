@@ -202,7 +202,7 @@ void Train(const TrainFlags& flags) {
                      (job.elastic ? ", or --join it" : ""));
   if (!flags.resume && !job.folder.empty() && !joins) RequireNothingUnfinished(job.folder);
   // Of launched ranks the launcher shows the job.
-  const bool shows = !flags.dashboard.address.empty() && OwnPlace(flags).size == 1;
+  const bool shows = !flags.dashboard.address.empty() && place.size == 1;
   if (shows && job.folder.empty())
     throw InputError("--dashboard shows what the run records: leave --no-record out");
   const ShownFolder shown(shows ? flags.dashboard : DashboardFlags{}, flags.advisor.tls, job.folder,

@@ -1,7 +1,7 @@
 # dynamix-train: the program of the commands that need libtorch, and their tests.
 add_executable(dynamix_train
   compare_command.cc train_command.cc train_flags.cc train_launch.cc train_live.cc train_main.cc
-  virtual_suite.cc)
+  train_settings.cc virtual_suite.cc)
 target_link_libraries(dynamix_train PRIVATE dynamix_cli dynamix::monitor dynamix::testbed
                       dynamix::training)
 target_compile_options(dynamix_train PRIVATE -O1)

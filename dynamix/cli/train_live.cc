@@ -8,13 +8,13 @@
 #include <optional>
 #include <random>
 #include <span>
-#include <sstream>
 #include <stdexcept>
 
 #include "dynamix/cli/data_folder.h"
 #include "dynamix/cli/interrupt.h"
 #include "dynamix/cli/progress_bar.h"
 #include "dynamix/cli/train_flags.h"
+#include "dynamix/cli/train_settings.h"
 #include "dynamix/evaluation/table.h"
 #include "dynamix/host/folder_lock.h"
 #include "dynamix/host/job_clock.h"
@@ -66,8 +66,9 @@ std::optional<JobClock> OpenJobClock() {
 // It holds the job's key, so its folder is for its owner only.
 std::string MakeMembersFolder(const TrainFlags& flags, const TrainJob& job) {
   const std::filesystem::path file = MembersFile(job);
-  if (!file.empty() && !flags.join && std::filesystem::create_directories(file.parent_path()))
-    std::filesystem::permissions(file.parent_path(), std::filesystem::perms::owner_all);
+  if (file.empty() || flags.join) return file;
+  std::filesystem::create_directories(file.parent_path());
+  std::filesystem::permissions(file.parent_path(), std::filesystem::perms::owner_all);
   return file;
 }
 
@@ -75,43 +76,6 @@ template <typename T>
 T OrThrow(Result<T> result) {
   if (!result) throw std::runtime_error(result.error());
   return std::move(result).value();
-}
-
-// "workload.optimizer.rule = ..." and so on, from the effective configuration: what must stay the
-// same for a resumed job to be the same job. Cluster and policy may change.
-std::vector<std::string> TrainingSettings(const std::string& config) {
-  std::vector<std::string> settings;
-  std::istringstream lines(config);
-  std::string section;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with('['))
-      section = line.substr(1, line.find(']') - 1) + ".";
-    else if (!line.empty() && (section.starts_with("workload.") ||
-                               (section == "run." && line.starts_with("window"))))
-      settings.push_back(section + line);
-  }
-  return settings;
-}
-
-// What elastic ranks must say alike, or they would wait for each other in different places.
-std::vector<std::string> SharedSettings(const TrainFlags& flags, const TrainJob& job) {
-  std::vector<std::string> settings = TrainingSettings(job.config);
-  const auto add = [&](const char* name, double value) {
-    settings.push_back(std::string(name) + " = " + nlohmann::json(value).dump());
-  };
-  add("--evaluate-every", flags.evaluate_windows);
-  add("--checkpoint-every", flags.checkpoint_windows);
-  add("--held-out", flags.held_out);
-  add("--time", flags.time_s);
-  add("--epochs", flags.epochs);
-  add("--full", flags.full);
-  add("--seed", flags.seed);
-  add("--timeout", flags.timeout_s);
-  add("--min-workers", flags.min_workers);
-  add("--no-record", flags.no_record);
-  settings.push_back("--policy = " + flags.policy);
-  settings.push_back("--advisor = " + flags.advisor.address);
-  return settings;
 }
 
 // Everything one rank owns, in order of construction.
