@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <numeric>
 #include <string>
 
 #include "dynamix/core/input_error.h"
@@ -262,6 +263,29 @@ TEST_P(WorkerTest, ARestoredWorkerContinuesBitIdentically) {
     if (group.rank() == 0) resumed = worker.parameters().CopyValues();
   });
   EXPECT_EQ(through, resumed);
+}
+
+// Of start batches 5 and 11, whatever is in force: one rank has 16 of each, three have them shared.
+TEST_P(WorkerTest, OtherRanksShareTheGlobalBatchAndTheStartOfASavedJob) {
+  job_.start_batches = {5, 11};
+  WorkerState state;
+  RunRanks(job_, [&](Worker& worker, WorkerGroup& group, Advisor*) {
+    auto saved = worker.Save();
+    ASSERT_TRUE(saved.ok());
+    if (group.rank() == 0) state = std::move(saved).value();
+  });
+  state.batches = {20, 12};  // as advised
+  for (const std::vector<int>& ranks : {std::vector<int>{9}, std::vector<int>{9, 9, 9}}) {
+    job_.start_batches = ranks;
+    RunRanks(job_, [&](Worker& worker, WorkerGroup&, Advisor*) {
+      worker.Restore(state);
+      EXPECT_EQ(std::accumulate(worker.batches().begin(), worker.batches().end(), 0), 32);
+      const auto again = worker.Save();
+      ASSERT_TRUE(again.ok());
+      const std::vector<double>& starts = again.value().start_batches;
+      EXPECT_EQ(std::accumulate(starts.begin(), starts.end(), 0.0), 16);
+    });
+  }
 }
 
 TEST_P(WorkerTest, TimesAddUpAndTheFastRankWaits) {
