@@ -4,13 +4,16 @@
 #include <cmath>
 #include <cstdio>
 
+#include "dynamix/page/assets.h"
 #include "dynamix/page/text.h"
 
 namespace dynamix {
 namespace {
 
-constexpr double kWidth = 760, kLeft = 120, kRight = 20, kTop = 30, kBottom = 30;
-constexpr double kRowHeight = 64;  // dots above, the bar below
+constexpr double kWidth = 760, kRight = 20, kBottom = 30;
+constexpr double kAxisHeight = 30, kTitleHeight = 24;
+constexpr double kNarrowestNames = 120, kLetter = 7;  // room for the rows' names
+constexpr double kRowHeight = 64;                     // dots above, the bar below
 constexpr double kDotBand = 40, kBarAt = 52, kRadius = 4;
 constexpr int kLevels = 7;  // heights of dots in a row, so that equal ratios do not hide each other
 
@@ -22,8 +25,11 @@ std::string Pixel(double value) {
 
 class Drawing {
  public:
-  explicit Drawing(const DotChart& chart) : chart_(chart) {
+  // `alone`: as a file of its own, so with a title, which a page writes above the drawing.
+  Drawing(const DotChart& chart, bool alone)
+      : chart_(chart), alone_(alone), top_(kAxisHeight + (alone ? kTitleHeight : 0)) {
     for (const DotRow& row : chart.rows) {
+      left_ = std::max(left_, kLetter * static_cast<double>(row.name.size()) + 8);
       for (const Dot& dot : row.dots) Widen(dot.ratio);
       Widen(row.low);
       Widen(row.high);
@@ -33,8 +39,11 @@ class Drawing {
   }
 
   std::string Text() const {
-    std::string svg = "<svg viewBox=\"0 0 " + Pixel(kWidth) + " " + Pixel(Height()) +
-                      "\" role=\"img\" aria-label=\"" + Escape(chart_.title) + "\">" + Grid();
+    const std::string size = Pixel(kWidth) + " " + Pixel(Height());
+    std::string svg = "<svg viewBox=\"0 0 " + size + "\" role=\"img\" aria-label=\"" +
+                      Escape(chart_.title) + "\"";
+    svg += alone_ ? " xmlns=\"http://www.w3.org/2000/svg\">" + Head() : ">";
+    svg += Grid();
     for (std::size_t i = 0; i < chart_.rows.size(); ++i) svg += Row(i);
     return svg + "</svg>";
   }
@@ -44,11 +53,17 @@ class Drawing {
     low_ = std::min(low_, std::log2(ratio));
     high_ = std::max(high_, std::log2(ratio));
   }
+  std::string Head() const {
+    return "<style>" + std::string(kChartStyle) +
+           "svg{background:var(--paper)}svg .title{font-size:14px;font-weight:600}</style>"
+           "<text class=\"title\" x=\"2\" y=\"18\">" +
+           Escape(chart_.title) + "</text>";
+  }
   double Height() const {
-    return kTop + kRowHeight * static_cast<double>(chart_.rows.size()) + kBottom;
+    return top_ + kRowHeight * static_cast<double>(chart_.rows.size()) + kBottom;
   }
   double X(double ratio) const {
-    return kLeft + (kWidth - kLeft - kRight) * (std::log2(ratio) - low_) / (high_ - low_);
+    return left_ + (kWidth - left_ - kRight) * (std::log2(ratio) - low_) / (high_ - low_);
   }
 
   std::string Grid() const {
@@ -61,11 +76,11 @@ class Drawing {
       char label[16];
       std::snprintf(label, sizeof label, "%.3g", ratio);
       svg += "<line class=\"" + std::string(one ? "mark" : "grid") + "\" x1=\"" + x + "\" x2=\"" +
-             x + "\" y1=\"" + Pixel(kTop - 6) + "\" y2=\"" + Pixel(Height() - kBottom) +
+             x + "\" y1=\"" + Pixel(top_ - 6) + "\" y2=\"" + Pixel(Height() - kBottom) +
              "\"/><text class=\"tick\" x=\"" + x + "\" y=\"" + Pixel(Height() - 12) +
              "\" text-anchor=\"middle\">" + label + "</text>";
     }
-    const std::string y = Pixel(14);
+    const std::string y = Pixel(top_ - 16);
     return svg + "<text class=\"axis\" x=\"" + Pixel(X(1) - 8) + "\" y=\"" + y +
            "\" text-anchor=\"end\">" + Escape(chart_.left) + "</text><text class=\"axis\" x=\"" +
            Pixel(X(1) + 8) + "\" y=\"" + y + "\">" + Escape(chart_.right) + "</text>";
@@ -73,7 +88,7 @@ class Drawing {
 
   std::string Row(std::size_t i) const {
     const DotRow& row = chart_.rows[i];
-    const double top = kTop + kRowHeight * static_cast<double>(i);
+    const double top = top_ + kRowHeight * static_cast<double>(i);
     std::string svg = "<g class=\"c" + std::to_string(row.color % 8) + "\"><text x=\"2\" y=\"" +
                       Pixel(top + kDotBand / 2 + 4) + "\">" + Escape(row.name) + "</text>";
     int level = 0;
@@ -101,6 +116,8 @@ class Drawing {
   }
 
   const DotChart& chart_;
+  bool alone_;
+  double top_, left_ = kNarrowestNames;
   double low_ = -0.5, high_ = 0.5;  // log2 of the ratios drawn
 };
 
@@ -108,7 +125,11 @@ class Drawing {
 
 std::string RenderDots(const DotChart& chart) {
   return "<figure class=\"dots\"><figcaption>" + Escape(chart.title) + "</figcaption>" +
-         Drawing(chart).Text() + "</figure>";
+         Drawing(chart, /*alone=*/false).Text() + "</figure>";
+}
+
+std::string RenderDotsFile(const DotChart& chart) {
+  return Drawing(chart, /*alone=*/true).Text() + "\n";
 }
 
 }  // namespace dynamix

@@ -28,5 +28,7 @@ struct DotChart {
 
 // <figure> with a caption and the drawing.
 std::string RenderDots(const DotChart& chart);
+// The same as an SVG file, with its title and its style inside.
+std::string RenderDotsFile(const DotChart& chart);
 
 }  // namespace dynamix

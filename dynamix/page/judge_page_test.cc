@@ -3,10 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <set>
-
-#include "dynamix/page/dot_chart.h"
-
 namespace dynamix {
 namespace {
 
@@ -70,15 +66,6 @@ TEST(JudgePageTest, EscapesNamesAndLoadsNothing) {
   EXPECT_THAT(html, Not(HasSubstr("mine<1>")));
   EXPECT_THAT(html, Not(HasSubstr("<script")));
   EXPECT_THAT(html, Not(HasSubstr("http://")));
-}
-
-TEST(DotChartTest, PutsEqualRatiosAtDifferentHeights) {
-  const std::string svg = RenderDots(
-      {.title = "t", .rows = {{.name = "p", .dots = {{0.5, "a"}, {0.5, "b"}, {0.5, "c"}}}}});
-  std::set<std::string> heights;
-  for (std::size_t at = svg.find("cy=\""); at != std::string::npos; at = svg.find("cy=\"", at + 1))
-    heights.insert(svg.substr(at, 9));
-  EXPECT_EQ(heights.size(), 4u);  // three dots and the mean
 }
 
 }  // namespace
