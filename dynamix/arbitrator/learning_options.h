@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "dynamix/core/action.h"
@@ -15,8 +16,9 @@ namespace dynamix {
 struct LearningOptions {
   ActionOptions actions{.kind = ActionKind::kGuided, .local = false};
   Objective objective;
-  // Families of features the policy must do without (ablations).
-  std::vector<FeatureFamily> families_off;
+  // Families of features, and single ones, that the policy must do without (ablations): "network",
+  // "time_at_twice".
+  std::vector<std::string> without;
   int jobs = 64;         // in lock step, [1, 10000]
   int max_workers = 32;  // slots per job, [1, 4096]
   int threads = 2;       // [1, 256]

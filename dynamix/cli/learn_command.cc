@@ -28,7 +28,6 @@ struct LearnFlags {
   LearningRunOptions run;
   DistributionOptions tasks;
   std::string actions = Format(LearningOptions{}.actions);
-  std::vector<std::string> without;
   std::vector<std::string> fitted = FittedWorkloads();
   std::string out = "learned.safetensors";
   std::string folder = "runs/learn";
@@ -39,13 +38,6 @@ struct LearnFlags {
   bool resume = false;
   bool json = false;
 };
-
-FeatureFamily ParseFamily(const std::string& name) {
-  for (auto family : {FeatureFamily::kNetwork, FeatureFamily::kSystem, FeatureFamily::kStatistics,
-                      FeatureFamily::kBatch})
-    if (Name(family) == name) return family;
-  throw InputError::OutOfRange("--without", name, "network, system, statistics or batch");
-}
 
 std::string ScoreText(const Validation::Score& score) {
   return Fixed(score.all, 3) + " (quadratics " + Fixed(score.quadratics, 3) + ", miniatures " +
@@ -198,8 +190,6 @@ std::vector<QuadraticOptions> LoadFitted(const std::vector<std::string>& names) 
 void Learn(LearnFlags flags, const std::string& config) {
   if (!flags.folder.empty()) RequireRunFolder("--run", flags.folder);
   flags.run.learning.actions = ParseActionOptions(flags.actions);
-  for (const std::string& name : flags.without)
-    flags.run.learning.families_off.push_back(ParseFamily(name));
   flags.run.learning.max_workers = flags.tasks.max_workers;
   flags.run.Validate();
   flags.tasks.pools = LoadAllPools(FashionMnistFolder());
@@ -279,7 +269,9 @@ void AddLearnCommand(CLI::App& app) {
   add("--actions", flags->actions,
       "KIND,BASE,LEVELS: guided|anchored|wide|relative|additive, share|current, "
       "team|local|team+local");
-  command->add_option("--without", flags->without, "feature families to do without (ablation)")
+  command
+      ->add_option("--without", learning.without,
+                   "families of features to do without, or single ones (ablation)")
       ->delimiter(',');
   add("--hidden", flags->run.hidden, "widths of the tanh layers");
   add("--team-discount", learning.objective.team_discount, "per unit of time");

@@ -3,6 +3,7 @@
 
 usage: learn_command_test.py DYNAMIX
 """
+import json
 import pathlib
 import subprocess
 import sys
@@ -38,6 +39,16 @@ def check(dynamix, work):
     (work / "far.toml").write_text("updates=\"many\"\n")
     done = learn(dynamix, work, "--config", "far.toml")
     assert done.returncode == 2 and "--updates" in done.stderr, done.stderr
+
+    # A policy that does without a family and without single features.
+    done = learn(dynamix, work, *SMALL, "--jobs", "2", "--updates", "1", "--without", "network,time_at_twice",
+                 "--out", "less.safetensors", "--run", "less")
+    assert done.returncode == 0, done.stderr
+    shown = subprocess.run([dynamix, "policy", "show", str(work / "less.safetensors"), "--json"], stdout=subprocess.PIPE, text=True)
+    off = set(json.loads(shown.stdout)["team"]["features_off"])
+    assert {"time_at_twice", "retransmission.mean", "network_tier"} <= off and "time_at_half" not in off, off
+    done = learn(dynamix, work, "--without", "time_at_once")
+    assert done.returncode == 2 and "time_at_once" in done.stderr and "docs/metrics.md" in done.stderr, done.stderr
 
     # A run of other settings cannot be resumed, and says so without touching what is there.
     before = config.read_text()
