@@ -12,6 +12,7 @@ class App;
 namespace dynamix {
 
 void AddCalibrateCommand(CLI::App& app);
+void AddChartCommand(CLI::App& app);
 void AddDashboardCommand(CLI::App& app);
 void AddDoctorCommand(CLI::App& app);
 void AddEvaluateCommand(CLI::App& app, VirtualSuite suite);

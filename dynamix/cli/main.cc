@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
     dynamix::AddListCommand(app);
     dynamix::AddPolicyCommand(app);
     dynamix::AddReportCommand(app);
+    dynamix::AddChartCommand(app);
     dynamix::AddMonitorCommand(app);
     dynamix::AddArbitratorCommand(app);
     dynamix::AddTestbedCommand(app);
