@@ -1,0 +1,105 @@
+"""What each choice of the learner is worth, on real jobs."""
+import population
+from document import Goal, Part
+from figures import chart, list_of, prose, row_of, table
+from steps import Step, learn, learned
+
+TITLE = "Ablation"
+CLAIM = ("What each part of the state, the actions and the learner is worth, with the present ones: a policy is learned "
+         "without it, and used on the 42 validation jobs with real SGD.")
+BEFORE = "Ablations of before, on quadratics, are in [learning.md](learning.md#ablations)."
+DATA = ["fashion_mnist", "cifar10", "bible"]
+
+VARIANTS = {"full": ("everything, learned anew", []),
+            "no-network": ("without network features", ["--without", "network"]),
+            "no-system": ("without system features", ["--without", "system"]),
+            "no-statistics": ("without statistical features", ["--without", "statistics"]),
+            "no-lookahead": ("without lookahead (times at half and twice the batch)",
+                             ["--without", "time_at_twice,time_at_half"]),
+            "no-landmarks": ("without landmarks in the state", ["--without", "goodput_gap,soonest_gap"]),
+            "local": ("local actions too", ["--actions", "guided,share,team+local"]),
+            "anchored": ("places around the base batch", ["--actions", "anchored,share,team"]),
+            "window-20": ("learned with windows of 20 iterations", ["--window", "20"]),
+            "quadratics": ("learned without miniatures", ["--miniatures", "0"])}
+HEADS = 3  # seeds whose heads are merged, and that tell how much chance is in a variant
+
+
+def steps(place):
+    made, files = [], {}
+    learners = {name: (flags, 1) for name, (_, flags) in VARIANTS.items()}
+    learners.update({f"seed-{seed}": ([], seed) for seed in range(2, HEADS + 1)})
+    if place.quick:
+        learners = {"full": ([], 1), "no-network": (VARIANTS["no-network"][1], 1)}
+    for name, (flags, seed) in learners.items():
+        files[name] = place.path(f"{name}.safetensors")
+        made.append(learn(name, [*flags, "--seed", seed], place, 6))
+    if place.quick:
+        made.append(population.step("use", "validation-jobs", ",".join(["static", *files.values()]), place, 1,
+                                    population.quick_jobs(), 0.1,
+                                    after=tuple(step.name for step in made)))
+        return made
+    heads = [files["full"], *(files[f"seed-{seed}"] for seed in range(2, HEADS + 1))]
+    files["heads"] = place.path("heads.safetensors")
+    made.append(Step("merge-heads", ["dynamix", "policy", "merge", *heads, "--out", files["heads"], "--json"], 0.1,
+                     after=("learn-full", *(f"learn-seed-{seed}" for seed in range(2, HEADS + 1)))))
+    made.append(population.step("use", "validation-jobs", ",".join(["static", "composite", "default", *files.values()]), place,
+                                65,
+                                after=tuple(step.name for step in made)))
+    return made
+
+
+def condense(outputs):
+    names = {one["name"]: called(one["name"]) for one in outputs["use"]["policies"]}
+    found = population.condense(outputs["use"], names)
+    return {**found, "learned": learned(outputs)}
+
+
+def called(policy):
+    return policy.rsplit("/", 1)[-1].removesuffix(".safetensors")
+
+
+def title(name):
+    if name == "heads":
+        return f"{HEADS} heads, of {HEADS} seeds"
+    if name.startswith("seed-"):
+        return f"everything, seed {name[5:]}"
+    return VARIANTS[name][0] if name in VARIANTS else f"`{name}`"
+
+
+def part(found):
+    variants = [name for name in found["policies"] if name not in ("static", "full")]
+    over = {name: population.ratio(found["jobs"], name, "full") for name in variants}
+    seeds = [over[name].mean for name in variants if name.startswith("seed-")]
+    chance = max([max(one, 1 / one) for one in seeds], default=1.0)
+    rows = [[title("full"), str(population.ratio(found["jobs"], "full")), "1", "-", worst(found, "full"), score(found, "full")]]
+    rows += [[title(name), str(population.ratio(found["jobs"], name)), str(over[name]), over[name].record(), worst(found, name),
+              score(found, name)]
+             for name in variants]
+    matters = [name for name in variants if name in VARIANTS and over[name].low > 1 and over[name].mean > chance]
+    harms = [name for name in variants if name in VARIANTS and over[name].high < 1 and over[name].mean < 1 / chance]
+    idle = [name for name in variants if name in VARIANTS and name not in matters and name not in harms]
+    goals = [Goal("every part makes a difference that is not chance",
+                  f"{len(matters)} of {len(VARIANTS) - 1} do" if len(variants) > 2 else "-", not idle)]
+    text = "\n\n".join([
+        prose(f"Time over static's and over the full learner's on {len(found['jobs'])} validation jobs, 95 % intervals over "
+              f"jobs (Student's t). Learners of other seeds, which differ in chance alone, are up to {chance:.2f} times as "
+              "slow or as fast as the full one in the mean, so a variant within that is no difference."),
+        table(["variant", "time / static's", "time / the full learner's", "won / tied / lost", "worst against static",
+               "score in simulation"], rows),
+        prose(f"Worse without: {names_of(matters)}. Better without: {names_of(harms)}. No clear difference: {names_of(idle)}."),
+        prose("Policies: " + list_of(f"`{name}` {one[:12]}" for name, one in found["policies"].items() if one) + ".")])
+    return Part(goals, text, {"ablation": chart("Time over the full learner's, a dot per validation job", "better without",
+                                                [row_of(name, ratio) for name, ratio in over.items()], right="worse without")})
+
+
+def names_of(names):
+    return "; ".join(title(name) for name in names) or "none"
+
+
+def worst(found, name):
+    ratio = population.ratio(found["jobs"], name)
+    return f"{ratio.worst:.2f}, {ratio.worst_name.split(' ')[0]}"
+
+
+def score(found, name):
+    return f"{found['learned'][name]['validation']:.3f}" if name in found["learned"] else "-"

@@ -1,0 +1,84 @@
+"""The judge: the population of real jobs, once, with the policy that ships."""
+import population
+from document import Goal, Part
+from figures import chart, prose, row_of
+
+TITLE = "The judge"
+CLAIM = ("The 63 jobs of [judge.md](judge.md), real SGD of seven models on modelled clocks, drawn from a seed: what the "
+         "policy that ships does to jobs that people have.")
+BEFORE = "What the judge said on 17 November 2026 is in [history.md](history.md#the-judge-virtual)."
+DATA = ["fashion_mnist", "cifar10", "bible"]
+
+POLICIES = "static,balanced,base,noise_scale,goodput,composite,default,guarded:default"
+JOBS = 63
+
+
+def steps(place):
+    if place.quick:  # never the judge's own jobs
+        return [population.step("judge", "validation-jobs", "static,balanced,default", place, 1, population.quick_jobs(), 0.1)]
+    step = population.step("judge", "judge", POLICIES, place, 65)
+    runs = JOBS * (len(POLICIES.split(",")) + 1)  # and the references
+    step.watch = lambda: len(list((place.root / "runs/judge").glob("judge-*.json"))) / runs
+    return [step]
+
+
+def condense(outputs):
+    return population.condense(outputs["judge"])
+
+
+def part(found):
+    best = found["best_rule"]
+    jobs, own = found["jobs"], found["summary"]["default"]
+    against = own[f"vs_{best}"]
+    worst = own["vs_static"]
+    lost = population.losses(found, "default")
+    rules = [policy for policy, checksum in found["policies"].items() if checksum is None and policy != "static"]
+    hindsight = population.ratio([{**job,
+                                   "times": {**job["times"],
+                                             "best": min((job["times"][rule] for rule in rules))}} for job in jobs],
+                                 "default", "best")
+    goals = [Goal(f"at most 0.90 of the best rule's time (`{best}`), interval below 1", population.with_interval(against),
+                  against["geomean"] <= 0.9 and against["interval"][1] < 1),
+             Goal("at most the best rule of each job in hindsight", f"{hindsight.mean:.2f}", hindsight.mean <= 1)]
+    for text, chosen in (("badly started", lambda f: f["start"].startswith("bad")),
+                         ("heterogeneous and contended", lambda f: f["cluster"] in ("contended", "spread", "two kinds"))):
+        some = [job for job in jobs if chosen(job["factors"])]
+        if some:
+            ratio = population.ratio(some, "default")
+            goals.append(Goal(f"at most 0.54 of static's time on {text} jobs ({len(some)})", f"{ratio.mean:.2f}",
+                              ratio.mean <= 0.54))
+    goals.append(Goal("never more than 5 % slower than static",
+                      f"worst {worst['worst_ratio']:.2f}; {len(lost)} of {len(jobs)} jobs", not lost))
+    quiet = [job for job in jobs if job["factors"]["cluster"] == "quiet" and job["factors"]["start"] == "tuned"]
+    if quiet:
+        ratios = population.ratio(quiet, "default").ratios
+        goals.append(Goal(f"at most 1 % slower than static on quiet, tuned jobs ({len(quiet)})",
+                          ", ".join(f"{one:.2f}" for one in ratios), max(ratios) <= 1.01))
+    equal, still = own["equal"], found["summary"]["static"]["equal"]
+    gain = [100 * (equal[key] - still[key]) for key in ("accuracy_at_equal_time", "accuracy_at_equal_epochs")]
+    goals.append(Goal("3 points more accuracy than static at equal time, not less at equal epochs (means)",
+                      f"{gain[0]:+.1f}, {gain[1]:+.1f} points", gain[0] >= 3 and gain[1] >= 0))
+    shown = [policy for policy in found["policies"] if policy != "static"]
+    text = "\n\n".join([
+        prose(f"{len(jobs)} jobs of the suite `{found['suite']}`, code version `{found['version']}`; `default` was first "
+              f"looked at on {(found['first_look'] or 'an unknown day')[:10]}. A missed target counts with the whole time "
+              "budget. In brackets: 95 % intervals over what is trained."),
+        population.summary_table(found),
+        prose("**Accuracy.** Held-out, means over jobs, when the job's first policy reached its target, by time and by samples:"),
+        population.equal_table(found), "**Where `default` loses** by more than 5 %, with the best rule beside it:",
+        population.loss_table(found, "default", [best] if best else []), "Time over static's, geometric means:",
+        population.factor_table(found, ("start", "cluster", "workers", "rule", "model"), shown)])
+    charts = {}
+    for base, name in (("static", "judge_static"), (best, "judge_best_rule")):
+        rows = [row(found, policy, base, color) for color,
+                policy in enumerate(found["policies"]) if policy not in (base, "static")]
+        charts[name] = chart(f"Time over {base}'s, a dot per job; hollow: target missed", f"faster than {base}", rows)
+    return Part(goals, text, charts)
+
+
+def row(found, policy, base, color):
+    made = row_of(policy, population.ratio(found["jobs"], policy, base), color)
+    one = found["summary"][policy][f"vs_{base}"]
+    missed = [not job["times"][policy][1] for job in found["jobs"]]
+    return {**made, "mean": one["geomean"], "low": one["interval"][0], "high": one["interval"][1],
+            "dots": [{**dot, "hollow": hollow} for dot, hollow in zip(made["dots"], missed)]}

@@ -1,0 +1,136 @@
+"""Four networks that differ in nothing else: live with 4 workers, on the modelled clock with 16."""
+import json
+
+import runs
+from document import Goal, Part
+from figures import chart, code, geometric, list_of, prose, row_of, seconds, table
+from steps import Step
+
+TITLE = "Network"
+CLAIM = ("One job on four networks: full bandwidth, a tenth of it, 1 % loss, and one that changes. Live on the testbed with "
+         "4 workers, real SGD on the modelled clock with 16; and which network feature changes which decision.")
+DATA = ["fashion_mnist"]
+
+NETWORKS = {"full": "full", "tenth": "a tenth", "lossy": "1 % loss", "changing": "changing"}
+LIVE, VIRTUAL = "static,composite,default", "static,balanced,goodput,composite,default"
+# Features of the family network, and those of time that the network moves too (docs/metrics.md).
+FEATURES = ("communication_share", "retransmission", "rtt_inflation", "delivery_ratio", "network_tier", "time_at_twice",
+            "time_at_half",
+            "iteration_growth")
+
+
+def steps(place):
+    made = []
+    for network in ["full"] if place.quick else NETWORKS:
+        for backend in ("virtual",) if place.quick else ("live", "virtual"):
+            policies = "static,default" if place.quick else LIVE if backend == "live" else VIRTUAL
+            folder = place.path(f"{backend}-{network}")
+            command = ["dynamix", "compare", "--backend", backend, "--workload", "demo/lenet_fashion", "--cluster",
+                       f"network/{network}",
+                       "--target", "0.86", "--policies", policies, "--run", folder]
+            command += ["--evaluate-every", 2] if backend == "live" else ["--workers", 16, "--seeds", 1 if place.quick else 3]
+            minutes = 2.5 if backend == "live" else 3.5
+            made.append(Step(f"{backend}-{network}", [*command, "--json"], minutes, alone=backend == "live",
+                             collect=lambda folder=place.root / folder: collect(folder)))
+    return made
+
+
+def collect(folder):
+    """The runs' figures, and per run of `default` what its features did to the global batch."""
+    kept = runs.condense(json.loads((folder / "comparison.json").read_text()))
+    return {"runs": kept, "influences": influences(runs.page_data(folder / "report.html"))}
+
+
+def influences(page):
+    """Of `default`: the mean of the batch its actions are named after; per feature how often it was among the strongest
+    reasons, and its mean influence then (powers of two on the global batch)."""
+    sums, soonest, decisions = {}, [], 0
+    for run in page["runs"]:
+        if run["config"]["policy"] != "default":
+            continue
+        for point in run["points"]:
+            decisions += 1
+            for reason in point.get("why") or []:
+                if reason.get("influence") is not None:
+                    sums.setdefault(reason["name"], []).append(reason["influence"])
+                elif reason["name"] == "soonest batch" and reason["value"]:
+                    soonest.append(reason["value"])
+    return {"decisions": decisions, "soonest": round(geometric(soonest)) if soonest else None,
+            "features": {name: [len(some), round(sum(some) / len(some), 3)] for name, some in sums.items()}}
+
+
+def condense(outputs):
+    return outputs
+
+
+def part(found):
+    goals, texts, charts = [], [], {}
+    for backend, what in (("live", "live, 4 workers, one seed"), ("virtual", "real SGD on the modelled clock, 16 workers")):
+        names = [name for name in found if name.startswith(backend)]
+        if not names:
+            continue
+        own = {name: runs.over(found[name]["runs"], "default", "static") for name in names}
+        goals.append(Goal(f"less time than static on every network, {what}",
+                          ", ".join(f"{label(name)} {ratio.mean:.2f}" for name, ratio in own.items()),
+                          all(one.mean < 1 for one in own.values())))
+        policies = list(dict.fromkeys(run["policy"] for run in found[names[0]]["runs"]))
+        rows = [[label(name), *(cell(found[name]["runs"], policy) for policy in policies)] for name in names]
+        ends = [[label(name), *(str(last_global(found[name]["runs"], policy)) for policy in policies)] for name in names]
+        header = ["network", *map(code, policies)]
+        seeds = sorted({run["seed"] for run in found[names[0]]["runs"]})
+        texts.append(f"### {what[0].upper() + what[1:]}\n\n" + prose(
+            f"Seconds to accuracy 0.86, geometric means over seeds {seeds[0]} to {seeds[-1]}, and over static's with 95 % "
+            "intervals (Student's t) where there are several; a star: a target was missed.") + "\n\n" + table(header, rows) +
+            "\n\nGlobal batch at the end, first seed:\n\n" + table(header, ends))
+        charts[f"network_{backend}"] = chart(f"Time over static's by network, {what}", "faster than static",
+                                             [row_of(f"{policy}, {label(name)}",
+                                                     runs.over(found[name]["runs"], policy, "static"), color)
+                                              for name in names for color, policy in enumerate(policies) if policy != "static"])
+    texts.append(reasons(found))
+    return Part(goals, "\n\n".join(texts), charts)
+
+
+def label(name):
+    return NETWORKS[name.split("-")[1]]
+
+
+def cell(some, policy):
+    own = [run for run in some if run["policy"] == policy]
+    return seconds(own) + ("" if policy == "static" else f", {runs.over(some, policy, 'static')}")
+
+
+def last_global(some, policy):
+    return sum(next(run for run in some if run["policy"] == policy)["last_batches"])
+
+
+def reasons(found):
+    """Which features moved the batch, by network."""
+    counts = {}
+    for one in found.values():
+        for feature, (times, _) in one["influences"]["features"].items():
+            counts[base(feature)] = counts.get(base(feature), 0) + times
+    strongest = sorted(counts, key=lambda feature: -counts[feature])[:4]
+    used = strongest + [feature for feature in FEATURES if feature in counts and feature not in strongest]
+    rows = []
+    for step, one in found.items():
+        cells = []
+        for feature in used:
+            some = [value for name, value in one["influences"]["features"].items() if base(name) == feature]
+            times, total = sum(value[0] for value in some), sum(value[0] * value[1] for value in some)
+            cells.append(f"{total / times:+.2f} in {times}" if times else "-")
+        rows.append([f"{step.split('-')[0]}, {label(step)}", one["influences"]["decisions"],
+                     one["influences"]["soonest"] or "-", *cells])
+    never = [code(feature) for feature in FEATURES if feature not in counts]
+    return "\n\n".join([
+        "### Which feature changes which decision",
+        prose("The soonest batch is the one that the actions of `default` are named after; it is computed from measured "
+              "times, the exchange among them, so a network acts through it first (mean over decisions). Beside it the "
+              "features that moved the decision itself: how much each raised or lowered the global batch against its mean in "
+              "training (powers of two: +1 doubles it), as the mean over the decisions in which it was among the strongest "
+              "reasons, and in how many. The four that were most often, and all of the network and of times."),
+        table(["backend, network", "decisions", "soonest batch", *map(code, used)], rows),
+        prose(f"Of the features of the network and of times, never among the strongest reasons: {list_of(never)}.")])
+
+
+def base(feature):
+    return feature.split(".")[0]

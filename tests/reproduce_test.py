@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""scripts/reproduce: the quick form of a cheap experiment writes its part, goes on after ctrl-C and repeats nothing; a page
+without a part's markers is refused before anything runs; and docs/results.md is what its data make.
+
+usage: reproduce_test.py DYNAMIX SOURCE_DIR
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+DYNAMIX, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+NAMES = ["judge", "accuracy", "scale", "network", "transfer", "peers", "ablation", "live", "overhead"]
+
+
+def start(*words):
+    return subprocess.Popen([sys.executable, SOURCE / "scripts/reproduce", *map(str, words)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE,
+                            text=True, env={**os.environ, "DYNAMIX_PROGRAM": str(DYNAMIX)})
+
+
+def reproduce(*words, code=0):
+    process = start(*words)
+    out, errors = process.communicate(timeout=200)
+    assert process.returncode == code, (words, process.returncode, out, errors)
+    return out, errors
+
+
+def steps_in(runs):
+    return {path.name: path.stat().st_mtime_ns for path in (runs / "scale/steps").glob("*.json")}
+
+
+def check_quick(work):
+    """Interrupted after its first step; the same command goes on, and leaves what was done alone."""
+    before_page = (SOURCE / "docs/results.md").read_bytes()
+    runs, before = work / "runs", {}
+    process = start("--quick", "scale", "--runs", runs, "--cores", 1)
+    while process.poll() is None and not before:
+        before = steps_in(runs)
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode in (0, 130), (process.returncode, errors)
+    assert process.returncode == 0 or "the same command goes on" in errors, errors
+
+    out, errors = reproduce("--quick", "scale", "--runs", runs, "--cores", 1)
+    after = steps_in(runs)
+    assert len(after) == 2 and before.items() <= after.items(), (before, after)
+    assert "is there" in errors, errors
+    assert out.startswith("## Scale") and "| 8 | 1 | 0." in out and "scripts/reproduce scale" in out, out
+    assert "dynamix evaluate --suite scale_128 --workers 8" in out, out
+    told = json.loads((runs / "scale/steps/sim-8.json").read_text())
+    times = {one["policy"]: one["time_to_target_s"] for one in told["output"]["results"]}
+    assert f"| 8 | 1 | {times['default'] / times['static']:.2f} |" in out, (times, out)
+    assert (SOURCE / "docs/results.md").read_bytes() == before_page, "a quick form touched the page"
+
+    # Another command is another step.
+    changed = {**told, "command": told["command"] + " --seeds 9"}
+    (runs / "scale/steps/sim-8.json").write_text(json.dumps(changed))
+    reproduce("--quick", "scale", "--runs", runs, "--cores", 1)
+    assert json.loads((runs / "scale/steps/sim-8.json").read_text())["command"] == told["command"]
+
+
+def check_refusals(work):
+    docs = work / "bare"
+    docs.mkdir()
+    (docs / "results.md").write_text("# Results\n\n<!-- reproduce:scale -->\n")
+    for words in (["scale"], ["--part", "scale"]):
+        _, errors = reproduce(*words, "--docs", docs, "--runs", work / "never", code=2)
+        assert "<!-- /reproduce:scale -->" in errors, errors
+    assert not (work / "never").exists(), "it ran before it looked for its place"
+    _, errors = reproduce("acuracy", code=2)
+    assert "the closest is accuracy" in errors, errors
+    out, _ = reproduce("--list")
+    assert re.findall(r"^(\w+) +about \d+ minutes on two cores", out, re.M) == NAMES, out
+
+
+def check_page(work):
+    """What the committed data make is what is committed."""
+    docs = work / "docs"
+    docs.mkdir()
+    shutil.copy(SOURCE / "docs/results.md", docs)
+    if (SOURCE / "docs/results").exists():
+        shutil.copytree(SOURCE / "docs/results", docs / "results")
+    reproduce("--part", "all", "--docs", docs)
+    page = (docs / "results.md").read_text()
+    assert page == (SOURCE / "docs/results.md").read_text(), "docs/results.md is old: scripts/reproduce --part all"
+    images = re.findall(r"\]\(images/(\w+\.svg)\)", page)
+    for image in images:
+        assert (docs / "images" / image).read_bytes() == (SOURCE / "docs/images" / image).read_bytes(), f"{image} is old"
+    for name in NAMES:
+        data = docs / "results" / f"{name}.json"
+        part = page.split(f"<!-- reproduce:{name} -->")[1].split(f"<!-- /reproduce:{name} -->")[0]
+        assert ("**Not run yet**" in part) != data.exists(), name
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        check_refusals(work)
+        check_page(work)
+        check_quick(work)
+
+
+if __name__ == "__main__":
+    main()
