@@ -118,8 +118,11 @@ class Running:
         words = [str(dynamix) if word == "dynamix" else str(word) for word in step.command]
         with self.out.open("w") as out, self.log.open("w") as log:
             # A session of its own: ctrl-C reaches it once, from here.
-            self.process = subprocess.Popen(words, cwd=place.root, stdout=out, stderr=log, stdin=subprocess.DEVNULL,
-                                            start_new_session=True)
+            try:
+                self.process = subprocess.Popen(words, cwd=place.root, stdout=out, stderr=log, stdin=subprocess.DEVNULL,
+                                                start_new_session=True)
+            except FileNotFoundError:
+                raise Failed(f"{words[0]} is not there: build it with scripts/build release") from None
 
     def share(self):
         if self.step.watch:
