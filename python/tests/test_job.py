@@ -174,12 +174,38 @@ def train_and_resume(rank, size, cut):
     return first + then, end
 
 
-@pytest.mark.parametrize("cut", [4, 5])  # windows end after 3 and 6, and decide when that is counted
+@pytest.mark.parametrize("cut", [4, 5, 6])  # the first window ends after 3
 def test_a_resumed_job_goes_on_as_if_never_stopped(cut):
     whole = run_ranks(2, train_and_resume, 14)[0]
     parts = run_ranks(2, train_and_resume, cut)[0]
     assert whole[0] == parts[0]
     assert len(set(whole[0])) > 2, "the sizes never changed"
+    assert torch.equal(whole[1], parts[1])
+
+
+def train_epochs(rank, size, lives):
+    """Epochs that are as long as a window at first: what it decided is not yet agreed on when the
+    loop is over."""
+    state, sizes = None, []
+    for first, last in lives:
+        model, optimizer, job = start(samples(36), 6, policy=Climbs(), window=3, rule="linear", rate=0.01)
+        if state:
+            job.load_state_dict(state[0])
+            model.load_state_dict(state[1])
+            optimizer.load_state_dict(state[2])
+        for epoch in range(first, last):
+            for inputs, targets in job.batches(epoch):
+                sizes.append(job.batch_sizes)
+                job.report(loss=step(model, optimizer, inputs, targets))
+        state = job.state_dict(), model.state_dict(), optimizer.state_dict()
+    return sizes, weights(model)
+
+
+def test_a_decision_between_epochs_is_kept():
+    whole = run_ranks(2, train_epochs, [(0, 4)])[0]
+    parts = run_ranks(2, train_epochs, [(0, 1), (1, 4)])[0]
+    assert whole[0] == parts[0]
+    assert whole[0][2:5] == [(6, 6), (6, 6), whole[0][4]] and whole[0][4] != (6, 6), "decided elsewhere"
     assert torch.equal(whole[1], parts[1])
 
 

@@ -12,7 +12,9 @@ log = logging.getLogger("dynamix")
 
 
 class InProcess:
-    """The policy on rank 0. What it decides is broadcast with the noise scale: no answer is to come."""
+    """The policy on rank 0, which tells the others what it decides."""
+
+    in_process = True
 
     def __init__(self, policy, seed, guard, recorder=None):
         self._recorder = recorder
@@ -29,13 +31,6 @@ class InProcess:
             log.warning("the policy failed, batches stay: %s", decision.failure)
         self._failure = decision.failure
         return decision.sizes
-
-    def submit(self, index, settings, entry):
-        return False
-
-    def poll(self):
-        """(ready, batch of an iteration or None)"""
-        return True, None
 
     def memory(self):
         """What the policy and its guard remember."""
@@ -56,6 +51,8 @@ class Remote:
     """An arbitrator over RPC. Never waits; without it the batch stays. The connection begins with
     the first window, when the job's settings are known."""
 
+    in_process = False
+
     def __init__(self, advisor, job, exchange):
         # Drawn by rank 0: another training of this name is told apart by it.
         run, = exchange.broadcast(numpy.array([1.0 + secrets.randbits(52)]))
@@ -63,9 +60,6 @@ class Remote:
                                                size=exchange.size, run=int(run))
         self._advisor = None
         self._closed = False
-
-    def decide(self, index, settings, entries):
-        return None
 
     def submit(self, index, settings, entry):
         """Whether an answer is to come, by poll()."""

@@ -27,7 +27,7 @@ import torch.distributed as dist
 
 from dynamix import _check, _core
 
-_OURS = (torch.float32, torch.float64)
+_ITEMS = {torch.float32: 4, torch.float64: 8}  # bytes of a number
 _SMALL = 1 << 16  # numbers that are not worth several threads
 
 
@@ -55,18 +55,12 @@ class DeviceClock:
 
 
 class Tail:
-    """What travels with an iteration besides gradients, summed over ranks: samples used, how many
-    ranks are ready to switch, and each rank's next batch in its own slot."""
+    """What travels with an iteration besides gradients, summed over ranks: samples used, and a word,
+    numbers that mean something to _rounds.py."""
 
-    READY, SLOTS = 1, 2
-
-    def __init__(self, samples, ready, batch, rank, size, device, group):
-        values = [0.0] * (self.SLOTS + size)
-        values[0] = float(samples)
-        values[self.READY] = float(ready)
-        values[self.SLOTS + rank] = float(batch)
-        self._sums = torch.tensor(values, dtype=torch.float64).to(device, non_blocking=True)
-        self._work = dist.all_reduce(self._sums, group=group, async_op=True)
+    def __init__(self, samples, word, device, group):
+        self._sums = torch.tensor([samples, *word], dtype=torch.float64).to(device, non_blocking=True)
+        self._work = group.allreduce([self._sums])
         self._host = None
         self._copied = None
         self._values = None  # the sums as numbers
@@ -85,41 +79,41 @@ class Tail:
                 self._copied.record()
         return self._sums[0] if self._values is None else self._values[0]
 
-    def next_batches(self):
-        """Each rank's next batch when all ranks are ready, else None. For a device's tail, ask some
-        iterations later: the copy is then here and nobody waits."""
+    def word(self):
+        """For a device's tail, ask some iterations later: the copy is then here and nobody waits."""
         self.samples()
         if self._copied is not None:
             self._copied.synchronize()
         if self._values is None:
             self._values = (self._sums if self._host is None else self._host).tolist()
-        size = len(self._values) - self.SLOTS
-        if self._values[self.READY] < size:
-            return None
-        return tuple(int(batch) for batch in self._values[self.SLOTS:])
+        return self._values[1:]
 
 
-def _is_ours(flat):
-    """One thread does it best in one pass over the memory; the rest is PyTorch's."""
-    return (flat.dtype in _OURS and flat.device.type == "cpu"
-            and (flat.numel() <= _SMALL or torch.get_num_threads() == 1))
+def _item(flat):
+    """Bytes of a number when it is ours to compute with, else 0. One thread does it best in one pass
+    over the memory; the rest is PyTorch's."""
+    item = _ITEMS.get(flat.dtype, 0)
+    if item and flat.is_cpu and (flat.numel() <= _SMALL or torch.get_num_threads() == 1):
+        return item
+    return 0
 
 
 def squared_norm(flat, begin, end):
     """Of a part: a number, or a tensor on its device; in float32 at least."""
-    if _is_ours(flat):
-        wide = flat.dtype == torch.float64
-        return _core.squared_norm(flat.data_ptr() + begin * (8 if wide else 4), end - begin, wide)
+    item = _item(flat)
+    if item:
+        return _core.squared_norm(flat.data_ptr() + begin * item, end - begin, item == 8)
     part = flat[begin:end]
-    if flat.dtype in _OURS:
+    if flat.dtype in _ITEMS:
         return torch.dot(part, part)
     return torch.linalg.vector_norm(part, dtype=torch.float32).square()
 
 
 def scale(flat, weight):
     """Multiplies in place; returns the squared norm before."""
-    if _is_ours(flat):
-        return _core.scale(flat.data_ptr(), flat.numel(), flat.dtype == torch.float64, weight)
+    item = _item(flat)
+    if item:
+        return _core.scale(flat.data_ptr(), flat.numel(), item == 8, weight)
     square = squared_norm(flat, 0, len(flat))
     flat.mul_(weight)
     return square
@@ -192,15 +186,14 @@ class Exchange:
 
     def begin(self, samples, total, word=None):
         """A batch of so many samples is handed out, `total` on all ranks. `word` is what else is to
-        be agreed on, if anything: this rank is ready to switch, and its next batch; the total is
-        then counted anew."""
+        be agreed on, if anything; the total is then counted anew."""
         if self._exchanged:
             self._exchanged = False
             self._samples, self._totals, self._weight = 0, [], None
             self._local, self._averaged = [], []
         self._samples += samples
         self._totals.append(total if word is None else
-                            Tail(samples, *word, self.rank, self.size, self.device, self.group))
+                            Tail(samples, word, self.device, self.group))
 
     def restart_clock(self):
         """What lies before this moment belongs to no iteration."""
@@ -258,9 +251,12 @@ class Exchange:
     def _agree(self):
         if not self._totals:  # no batch of ours: as DDP does without a hook
             return 1.0 / self.size
-        begin = self.clock.stamp()
-        samples = sum(total.samples() if isinstance(total, Tail) else total for total in self._totals)
-        self._stall = (begin, self.clock.stamp())
+        if self.tail is None:
+            samples = sum(self._totals)
+        else:
+            begin = self.clock.stamp()
+            samples = sum(total.samples() if isinstance(total, Tail) else total for total in self._totals)
+            self._stall = (begin, self.clock.stamp())
         return self._samples / samples if self._samples else 0.0
 
 

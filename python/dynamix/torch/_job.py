@@ -222,16 +222,19 @@ class Job:
         measured anew."""
         batches, in_window = self._loader.next_batches, len(self._rows) + self._skipped
         ended = int(self._exchange.finished)  # inside the loop, after the step: not yet counted
+        word = None  # that this iteration brought, and is not yet heard
+        if ended and self._rounds.asking and self._exchange.tail is not None:
+            word = self._exchange.tail.word()
         if ended and not self._loader.switching:
-            if self._rounds.asking and self._exchange.tail is not None:
-                batches = self._exchange.tail.next_batches() or batches
+            if word is not None:
+                batches = self._rounds.agreed(word) or batches
             in_window = in_window + 1 if batches == self._loader.next_batches else 0
         return {"version": _state.VERSION, "samples": self._loader.samples, "seed": self._seed,
                 "cursor": self._loader.cursor, "batches": list(batches),
                 "start_batches": list(self._start_batches), "base_batch": self._base_batch,
                 "base_rate": self._base_rate, "period": self._period,
                 "iterations": self._iterations + ended, "in_window": in_window,
-                **self._rounds.state()}
+                **self._rounds.state(word)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where `state` was saved, on any number of ranks: the cursor, the global batch and
@@ -274,7 +277,7 @@ class Job:
         self._handed += 1
         word = None
         if self._counts or self._rounds.asking:
-            word = self._rounds.wanted(self._loader.next_batches[self._exchange.rank], self._period)
+            word = self._rounds.say(self._loader.next_batches, self._period)
         self._exchange.begin(self._samples, total, word)
         if self._loader.switching:
             self._drop_window()
@@ -310,33 +313,26 @@ class Job:
             self._drop_window()
         elif whole and handed == self._period:
             self._rows.add(iteration, sums, self._rate.rate())
-            if len(self._rows) + self._skipped >= self._window_iterations:
+            if len(self._rows) + self._skipped >= self._window_iterations and not self._rounds.deciding:
                 self._end_window()
 
     def _hear(self, tail):
-        """Ranks that ask take their answers together, once all have theirs."""
+        """Ranks take their answers together, once all have theirs."""
         self._old_tails.append(tail)
         lag = 0 if self._exchange.device.type == "cpu" else _DEVICE_LAG
         if len(self._old_tails) <= lag:
             return
-        batches = self._old_tails.popleft().next_batches()
-        if batches is not None:
-            self._rounds.asking = False
-            self._switch(batches)
-
-    def _switch(self, batches):
-        if batches != self._loader.next_batches:
+        batches = self._rounds.hear(self._old_tails.popleft().word())
+        if batches is not None and batches != self._loader.next_batches:
             self._loader.switch(batches, self._period)
 
     def _end_window(self):
         scale = 1.0 if self._scaler is None else self._scaler.get_scale()
         table = self._rows.table(scale)
         self._drop_window()
-        batches = self._rounds.close(table, self.batch_size, self._start_batches[self._exchange.rank],
-                                     self._period, self._settings(), self.progress)
+        self._rounds.close(table, self.batch_size, self._start_batches[self._exchange.rank],
+                           self._period, self._settings(), self.progress)
         self._old_tails.clear()
-        if batches is not None:
-            self._switch(batches)
 
     def _settings(self):
         return make_settings(self._rule, self._schedule, self._adaptive, self._base_rate,

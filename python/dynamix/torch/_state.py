@@ -6,10 +6,10 @@ import torch
 
 from dynamix import _check, _core
 
-VERSION = 2
+VERSION = 3
 _HIGH = 1 << 53
 _WHOLE = {"samples": 1, "seed": 0, "cursor": 0, "base_batch": 1, "period": 1, "iterations": 0,
-          "in_window": 0, "windows": 0}  # and the least value
+          "in_window": 0, "windows": 0, "asking": 0}  # and the least value
 _NUMBERS = ("base_rate", "noise")
 _PER_RANK = ("batches", "start_batches")
 
@@ -19,7 +19,7 @@ def read(state):
     if not isinstance(state, Mapping) or state.get("version") != VERSION:
         found = state.get("version") if isinstance(state, Mapping) else type(state).__name__
         raise _check.refused("version", found, f"a state_dict of version {VERSION}")
-    fields = (*_WHOLE, *_NUMBERS, *_PER_RANK, "noise_scale", "memory")
+    fields = (*_WHOLE, *_NUMBERS, *_PER_RANK, "noise_scale", "decided", "memory")
     missing = [field for field in fields if field not in state]
     if missing:
         raise _check.refused("state_dict", f"without {', '.join(missing)}", "what Job.state_dict() returned")
@@ -29,6 +29,9 @@ def read(state):
     if len(found["start_batches"]) != len(found["batches"]):
         raise _check.refused("start_batches", state["start_batches"],
                              f"{len(found['batches'])} sizes, as many as batches has")
+    found["decided"] = _sizes("decided", state["decided"]) if _list("decided", state["decided"]) else ()
+    if len(found["decided"]) not in (0, len(found["batches"])):
+        raise _check.refused("decided", state["decided"], "nothing, or a size per rank")
     found["noise_scale"] = [_check.number("noise_scale", value)
                             for value in _list("noise_scale", state["noise_scale"])]
     if len(found["noise_scale"]) != len(_core.NoiseScale().state()):
