@@ -1,13 +1,15 @@
 # One target per room, `dynamix::<room>`, with the unit tests that sit beside its files.
 #
 #   dynamix_room(NAME SOURCES a.cc b.cc [DEPENDS dynamix::core ...] [PRIVATE_DEPENDS ...])
-#   dynamix_room_test(NAME SOURCES a_test.cc [DEPENDS ...])
+#   dynamix_room_test(NAME [INCLUDES_TORCH] SOURCES a_test.cc [DEPENDS ...])
 #   dynamix_fuzzer(NAME SOURCES x_fuzz.cc DEPENDS ...)
 
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH DYNAMIX_ROOT)
 find_program(DYNAMIX_CCACHE ccache)
 if(DYNAMIX_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${DYNAMIX_CCACHE})
+  # Without this ccache keeps nothing that was compiled with a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${DYNAMIX_CCACHE})
 endif()
 
 # Flags of this project only: nothing here reaches a consumer of the installed package.
@@ -39,15 +41,40 @@ function(dynamix_room name)
   set_property(GLOBAL APPEND PROPERTY DYNAMIX_ROOMS ${name})
 endfunction()
 
+# Compiled once, run once; -pthread because some rooms bring it along, and precompiled headers want
+# the same flags everywhere.
+set(DYNAMIX_TEST_OPTIONS -O1 -pthread)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # False alarms on std::string from a precompiled header.
+  list(APPEND DYNAMIX_TEST_OPTIONS -Wno-array-bounds -Wno-stringop-overflow)
+endif()
+
+# What every test includes, read once.
+function(dynamix_test_headers)
+  file(WRITE ${PROJECT_BINARY_DIR}/test_headers.cc "")
+  add_library(dynamix_test_headers OBJECT ${PROJECT_BINARY_DIR}/test_headers.cc)
+  target_compile_features(dynamix_test_headers PRIVATE cxx_std_20)
+  target_link_libraries(dynamix_test_headers PRIVATE dynamix_flags GTest::gmock)
+  target_compile_options(dynamix_test_headers PRIVATE ${DYNAMIX_TEST_OPTIONS})
+  target_precompile_headers(dynamix_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <filesystem>
+                            <fstream> <functional> <map> <optional> <regex> <thread>)
+endfunction()
+
 function(dynamix_room_test name)
   if(NOT DYNAMIX_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ROOM "INCLUDES_TORCH" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name}_test ${ROOM_SOURCES})
+  if(NOT TARGET dynamix_test_headers)
+    dynamix_test_headers()
+  endif()
   target_link_libraries(${name}_test PRIVATE ${ROOM_DEPENDS} dynamix_flags GTest::gmock
                                              GTest::gtest_main)
-  target_compile_options(${name}_test PRIVATE -O1)  # compiled once, run once
+  target_compile_options(${name}_test PRIVATE ${DYNAMIX_TEST_OPTIONS})
+  if(NOT ROOM_INCLUDES_TORCH)  # whose macros the headers would have to be read with
+    target_precompile_headers(${name}_test REUSE_FROM dynamix_test_headers)
+  endif()
   gtest_discover_tests(${name}_test TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60
                        PROPERTIES TIMEOUT 300)
 endfunction()
