@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <stdexcept>
 
 #include "dynamix/arbitrator/parallel.h"
@@ -138,7 +139,8 @@ std::string RunVersion() {
   return text;
 }
 
-JobTarget MakeTarget(const PopulationJob& job, const std::vector<CurvePoint>& reference) {
+std::optional<JobTarget> MakeTarget(const PopulationJob& job,
+                                    const std::vector<CurvePoint>& reference) {
   const bool by_loss = job.target_is_loss;
   const double first = Good(reference.front(), by_loss);
   double best = first, level = first;
@@ -148,8 +150,7 @@ JobTarget MakeTarget(const PopulationJob& job, const std::vector<CurvePoint>& re
     if (point.seconds <= until) level = best;
   }
   const double least = by_loss ? kLeastLossGain * reference.front().loss : kLeastAccuracyGain;
-  if (!(best - first >= least) || !(level > first))
-    throw std::runtime_error(job.name() + ": its reference run learned too little to set a target");
+  if (!(best - first >= least) || !(level > first)) return std::nullopt;
   level = std::min(level, first + kMostGain * (best - first));
   const auto met = std::find_if(reference.begin(), reference.end(), [&](const CurvePoint& point) {
     return Good(point, by_loss) >= level;
@@ -166,12 +167,11 @@ Judgement Judge(Population population, const std::vector<PopulationJob>& jobs,
                 const std::vector<PolicySpec>& policies, const VirtualMaker& make,
                 const JudgeOptions& options) {
   Judgement judgement{.suite = std::string(Name(population)), .version = RunVersion()};
-  judgement.jobs = jobs;
   for (const PolicySpec& policy : policies)
     judgement.policies.push_back({policy.name, policy.checksum});
   const ResultCache cache(options.cache);
   std::vector<PlannedRun> references, runs;
-  for (const PopulationJob& job : judgement.jobs) {
+  for (const PopulationJob& job : jobs) {
     references.push_back(Plan(job, nullptr, cache, options.fresh));
     for (const PolicySpec& policy : policies)
       runs.push_back(Plan(job, &policy, cache, options.fresh));
@@ -183,13 +183,24 @@ Judgement Judge(Population population, const std::vector<PopulationJob>& jobs,
     const PopulationJob& job = *references[i].job;
     return RunReference(job, *make(job.spec, OptionsOf(job)), options.runs.callbacks.window);
   });
-  for (const PlannedRun& reference : references)
-    judgement.targets.push_back(MakeTarget(*reference.job, reference.result->curve));
+  std::map<const PopulationJob*, JobTarget> targets;
+  for (const PlannedRun& reference : references) {
+    const PopulationJob& job = *reference.job;
+    if (const auto target = MakeTarget(job, reference.result->curve)) {
+      judgement.jobs.push_back(job);
+      judgement.targets.push_back(*target);
+      targets[&job] = *target;
+    } else {
+      judgement.left_out.push_back(job.name());
+    }
+  }
+  if (judgement.jobs.empty())
+    throw std::runtime_error("no reference run learned enough to set its job a target");
+  std::erase_if(runs, [&](const PlannedRun& run) { return targets.count(run.job) == 0; });
   Complete(runs, cache, options.runs, [&](int i) {
     const PopulationJob& job = *runs[i].job;
-    const JobTarget& target = judgement.targets[&job - judgement.jobs.data()];
     const auto cluster = make(job.spec, OptionsOf(job));
-    cluster->set_limits(LimitsOf(job, target));
+    cluster->set_limits(LimitsOf(job, targets.at(&job)));
     return RunPolicy(job.spec, *runs[i].policy, *cluster, options.runs);
   });
   for (PlannedRun& run : runs) judgement.results.push_back(std::move(*run.result));

@@ -3,10 +3,12 @@
 //
 // The reference of a job is the job itself at its base batch, with shares that are truly balanced in
 // every window after the first, which starts as the job starts. So a target it reached can be
-// reached. It runs once; runs are kept (result_cache.h). A judgement is a plain value; Judge throws
-// std::runtime_error for a reference that learned nothing, and passes on what a run throws.
+// reached. It runs once; runs are kept (result_cache.h). A job whose reference learned too little has
+// no target and is left out; when there is no other, Judge throws std::runtime_error. It passes on
+// what a run throws. A judgement is a plain value.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,9 +31,9 @@ struct JobTarget {
   double budget_s = 0;
 };
 
-// From the curve of the job's reference run. Throws std::runtime_error naming the job when the curve
-// gains too little to set a target.
-JobTarget MakeTarget(const PopulationJob& job, const std::vector<CurvePoint>& reference);
+// From the curve of the job's reference run. None when the curve gains too little to set a target.
+std::optional<JobTarget> MakeTarget(const PopulationJob& job,
+                                    const std::vector<CurvePoint>& reference);
 
 struct JudgedPolicy {
   std::string name;
@@ -44,8 +46,9 @@ struct Judgement {
   bool whole = true;  // all jobs at their full length
   std::vector<JudgedPolicy> policies;
   std::vector<PopulationJob> jobs;
-  std::vector<JobTarget> targets;  // one per job
-  std::vector<JobResult> results;  // JobResult::scenario is the job's name
+  std::vector<JobTarget> targets;     // one per job
+  std::vector<std::string> left_out;  // jobs without a target
+  std::vector<JobResult> results;     // JobResult::scenario is the job's name
 };
 
 struct JudgeOptions {

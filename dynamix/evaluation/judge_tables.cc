@@ -183,6 +183,8 @@ std::string JudgeTables(const Judgement& judgement) {
       SummaryTable(judgement.suite + ", " + std::to_string(judgement.jobs.size()) + " jobs, time",
                    judgement.results, BaselinesOf(judgement).names());
   for (const Breakdown& breakdown : BreakDown(judgement)) text += BreakdownText(breakdown);
+  for (const std::string& job : judgement.left_out)
+    text += job + " is left out: its reference run learned too little to set a target.\n";
   return text + kLegend;
 }
 
@@ -209,7 +211,8 @@ json JudgeJson(const Judgement& judgement, const std::string& date) {
                  {"whole", judgement.whole},
                  {"best_rule", baselines.best_rule},
                  {"verdict", JudgeVerdict(judgement)},
-                 {"summary", PolicySummaries(judgement.results, baselines.names())}};
+                 {"summary", PolicySummaries(judgement.results, baselines.names())},
+                 {"left_out", judgement.left_out}};
   for (const JudgedPolicy& policy : judgement.policies)
     object["policies"].push_back({{"name", policy.name}, {"checksum", ChecksumJson(policy)}});
   for (const Breakdown& breakdown : BreakDown(judgement))
