@@ -7,7 +7,7 @@
 // is 1 at the base batch B_0. In units of eta_0 sigma |G|^2, a step is worth
 //
 //   P(B) = f (1 - curvature - noise)
-//   curvature = k_c sigma f                 0 with AdaScale, whose f is chosen so that the rate is
+//   curvature = k_c f                       0 with AdaScale, whose f is chosen so that the rate is
 //                                           safe for the noise at B
 //   noise     = k_n w f B_0 / B
 //   w         = phi / (phi + B_0)
@@ -16,14 +16,17 @@
 // together: noise takes from the direction, and what a step of that length costs is the same at
 // every batch,
 //
-//   P(B) = f (a - k_a sigma f),   a = sqrt((1 + phi / B_0) / (1 + phi / B))
+//   P(B) = f (a - k_a f),   a = sqrt((1 + phi / B_0) / (1 + phi / B))
 //
-// Nobody measures h. The noise term does not follow from the measured phi either: phi grows with
-// training until the term is near 1 at whatever batch the job runs (the noise floor), so it would
-// ask for more and more samples. What is known is that the user chose the base batch: noise takes
-// the part k_n of a step there, and elsewhere the part grows with f B_0 / B, the job's temperature
-// (rate over batch) relative to its base. While phi is far below B_0 there is no noise to speak of,
-// hence w.
+// Nobody measures h. What is known is that the user chose rate and schedule for the base batch, so
+// curvature takes the part k_c of a step there at every point of the schedule. (With k_c sigma in its
+// place, a warm-up or a step down of the rate is read as leave to grow the batch, and with it the
+// rate, until the schedule is undone: a job with AdamW went to 11 times its batch that way.) The
+// noise term does not follow from the measured phi either: phi grows with training until the term is
+// near 1 at whatever batch the job runs (the noise floor), so it would ask for more and more samples.
+// Noise takes the part k_n at the base batch, and elsewhere the part grows with f B_0 / B, the job's
+// temperature (rate over batch) relative to its base. While phi is far below B_0 there is no noise to
+// speak of, hence w.
 //
 // The schedule. It runs by samples: at s = samples seen over samples planned, x S more samples (S
 // planned) at batch B are x S / B steps and bring the job forward by
@@ -100,10 +103,9 @@ TimeToGo::TimeToGo(const Round& round, double noise, const TimeToGoOptions& opti
       base_(BaseBatch(round)),
       noise_(noise),
       noise_part_(options.noise * noise / (noise + base_)),
-      curvature_part_(ScheduleFactor(KnownSchedule(round), KnownProgress(round)) *
-                      (round.adaptive                              ? options.adaptive
-                       : round.rule == LearningRateRule::kAdaScale ? 0
-                                                                   : options.curvature)),
+      curvature_part_(round.adaptive                              ? options.adaptive
+                      : round.rule == LearningRateRule::kAdaScale ? 0
+                                                                  : options.curvature),
       ahead_(KnownSchedule(round), KnownProgress(round)),
       distance_(Worth(base_) / base_ *
                 ahead_.Sum(std::max(kLeastHorizon, options.horizon * (1 - KnownProgress(round))))) {

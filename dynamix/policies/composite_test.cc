@@ -72,8 +72,7 @@ TEST(CompositePolicyTest, OnACosineScheduleItTakesTheLeastTimeToGo) {
   const TimeToGoOptions options;
   constexpr double kStart = 0.1, kStep = 1e-3;
   const auto worth = [&](double batch) {
-    const double curvature = options.curvature * ScheduleFactor(Schedule::kCosine, kStart);
-    return 1 - curvature - options.noise * 500 / 756 * 256 / batch;
+    return 1 - options.curvature - options.noise * 500 / 756 * 256 / batch;
   };
   const auto factor = [](double at) {
     return ScheduleFactor(Schedule::kCosine, std::min(at, 1.0));
@@ -92,6 +91,20 @@ TEST(CompositePolicyTest, OnACosineScheduleItTakesTheLeastTimeToGo) {
   for (double batch = 64; batch < 4000; batch *= 1.02)
     if (speed(batch) > speed(best)) best = batch;
   EXPECT_NEAR(std::log(loop.global_batch() / best), 0, 0.1) << best;
+}
+
+// The user lowered the rate; growing with the rule would raise it again.
+TEST(CompositePolicyTest, AStepDownOfTheRateIsNoLeaveToGrow) {
+  for (const bool adaptive : {false, true}) {
+    Loop constant = Composite(LearningRateRule::kLinear, Schedule::kConstant);
+    Loop stepped = Composite(LearningRateRule::kLinear, Schedule::kStep);
+    stepped.progress = 0.76;  // after the last of them
+    for (Loop* loop : {&constant, &stepped}) {
+      loop->round().adaptive = adaptive;
+      loop->Run(40);
+    }
+    EXPECT_NEAR(stepped.global_batch(), constant.global_batch(), 2) << adaptive;
+  }
 }
 
 TEST(CompositePolicyTest, WithoutANoiseScaleItGoesToTheBaseBatch) {
