@@ -84,9 +84,9 @@ def _exits(rank, size):
     exchange = Exchange(model)
     exchange.attach(model)
     model(torch.ones(2, 6)).sum().backward()
-    before = sys.getrefcount(exchange._sent)
+    before = sys.getrefcount(exchange)
     _keep_sent(weakref.ref(exchange))
-    return len(exchange._sent), sys.getrefcount(exchange._sent) - before
+    return len(exchange._sent), sys.getrefcount(exchange) - before
 
 
 def test_what_was_sent_is_kept_beyond_the_end_of_the_interpreter():

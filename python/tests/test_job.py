@@ -209,6 +209,63 @@ def test_a_decision_between_epochs_is_kept():
     assert torch.equal(whole[1], parts[1])
 
 
+def roll_back(rank, size):
+    """Goes back to a state with a decision on its way, from a loop that was left after a step."""
+    model, optimizer, job = start(samples(36), 6, policy=Climbs(), window=3, rule="linear", rate=0.01)
+
+    def train(epoch, leave_after=99):
+        sizes = []
+        for inputs, targets in job.batches(epoch):
+            sizes.append(job.batch_sizes)
+            step(model, optimizer, inputs, targets)
+            if len(sizes) == leave_after:
+                break
+        return sizes
+
+    train(0)
+    saved = job.state_dict()
+    first = train(1, leave_after=2)
+    job.load_state_dict(saved)
+    return saved["asking"], first, train(1), job.samples_seen
+
+
+def test_a_job_that_is_rolled_back_goes_on_from_there():
+    asking, first, again, seen = run_ranks(2, roll_back)[0]
+    assert asking == 1 and first == again[:2] and len(set(first)) == 2
+    assert seen == 72
+
+
+def roll_back_accumulation(rank, size):
+    """The same from between the two batches of an iteration, wherever a window may have ended."""
+    model, optimizer, job = start(samples(400), 6, policy=Climbs(), window=2, rule="linear", rate=0.01)
+    begun = job.state_dict()
+
+    def train(leave_after):
+        for number, (inputs, targets) in enumerate(job.batches(0), 1):
+            loss = nn.functional.cross_entropy(model(inputs), targets)
+            if number % 2:
+                with model.no_sync():
+                    loss.backward()
+            else:
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            if number == leave_after:
+                break
+        optimizer.zero_grad()
+
+    for leave_after in range(5, 14, 2):
+        train(leave_after)
+        job.load_state_dict(begun)
+    train(12)
+    return job.batch_sizes
+
+
+def test_so_does_one_that_accumulates():
+    sizes = run_ranks(2, roll_back_accumulation)
+    assert sizes[0] == sizes[1] != (6, 6)
+
+
 class Looks:
     """Keeps what the workers measured."""
 
@@ -229,6 +286,29 @@ def train_and_look(rank, size):
     for inputs, targets in job.batches(0):
         job.report(loss=step(model, optimizer, inputs, targets), accuracy=0.25)
     return policy.seen
+
+
+class Ponders(Looks):
+    """Takes its time."""
+
+    def decide(self, round, states):
+        time.sleep(0.5)
+        return super().decide(round, states)
+
+
+def train_slowly_advised(rank, size):
+    policy = Ponders()
+    model, optimizer, job = start(samples(480), 16, policy=policy, window=5)
+    for inputs, targets in job.batches(0):
+        step(model, optimizer, inputs, targets)
+    return policy.seen
+
+
+def test_what_the_policy_takes_is_nobodys_compute():
+    seen = run_ranks(2, train_slowly_advised)[0]
+    assert len(seen) == 3
+    for one in seen:  # a tenth of a second an iteration, were it counted
+        assert max(one["compute_ms"]) < 50
 
 
 class Ticks:

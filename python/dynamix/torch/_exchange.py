@@ -143,6 +143,7 @@ class Exchange:
         self._devices = [self.device] if self.device.type == "cuda" else []
         self.clock = DeviceClock() if self._devices else HostClock()
         self.finished = False  # an exchange happened since `take`
+        self.tail = None       # of the batch handed out last, if it was sent with one
         self._totals = []      # samples of all ranks in each batch since the last exchange, or its tail
         self._samples = 0      # own, in these batches
         self._exchanged = False
@@ -153,11 +154,6 @@ class Exchange:
         self._pauses = []  # of the iteration under way: (begin, end)
         self._later = []   # of the next one: after the exchange that ends this one
         self._stall = None
-
-    @property
-    def tail(self):
-        """Of the batch handed out last; None when it was sent without."""
-        return self._totals[-1] if self._totals and isinstance(self._totals[-1], Tail) else None
 
     def attach(self, model):
         """From here on; a model takes one hook in its life."""
@@ -184,16 +180,22 @@ class Exchange:
         self.group.allreduce([numbers]).wait()
         return numbers.cpu().numpy()
 
-    def begin(self, samples, total, word=None):
-        """A batch of so many samples is handed out, `total` on all ranks. `word` is what else is to
-        be agreed on, if anything; the total is then counted anew."""
+    def begin(self, samples, total, word):
+        """A batch of so many samples is handed out, `total` on all ranks; when that is None they are
+        counted. `word` is what else is to be agreed on, if anything."""
         if self._exchanged:
             self._exchanged = False
             self._samples, self._totals, self._weight = 0, [], None
             self._local, self._averaged = [], []
         self._samples += samples
-        self._totals.append(total if word is None else
-                            Tail(samples, word, self.device, self.group))
+        self.tail = None if word is None else Tail(samples, word, self.device, self.group)
+        self._totals.append(self.tail if total is None else total)
+
+    def reset(self):
+        """Forgets the iteration under way."""
+        self.finished = self._exchanged = False
+        self.tail, self._totals, self._samples, self._weight = None, [], 0, None
+        self._local, self._averaged, self._pauses, self._later, self._stall = [], [], [], [], None
 
     def restart_clock(self):
         """What lies before this moment belongs to no iteration."""
@@ -251,17 +253,18 @@ class Exchange:
     def _agree(self):
         if not self._totals:  # no batch of ours: as DDP does without a hook
             return 1.0 / self.size
-        if self.tail is None:
+        if not isinstance(self._totals[-1], Tail):  # all of them, or none
             samples = sum(self._totals)
         else:
             begin = self.clock.stamp()
-            samples = sum(total.samples() if isinstance(total, Tail) else total for total in self._totals)
+            samples = sum(total.samples() for total in self._totals)
             self._stall = (begin, self.clock.stamp())
         return self._samples / samples if self._samples else 0.0
 
 
 def _keep_sent(exchange):
     """As the interpreter ends. A thread of the group may hold a work that is done for some time yet;
-    were it the last to let go of its bucket, it would ask for the interpreter, and abort the process."""
+    were it the last to let go of its bucket or tail, it would ask for the interpreter, and abort the
+    process."""
     if exchange() is not None:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(exchange()._sent))
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(exchange()))

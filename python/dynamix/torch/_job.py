@@ -97,7 +97,8 @@ class Job:
         self._whole = True     # all of them were of the sizes in force
         self._samples = 0      # own, in the batch handed out last
         self._source = None    # what the loop under way reads
-        self._old_tails = deque()
+        self._old_tails = deque()  # sent since the window ended, and not yet heard
+        self._heard = True     # what followed from the last window, or that it is to come
         self._iterations = 0
         self._factor_of = None  # what the learning rate's factor was computed from
         self._started = time.monotonic()
@@ -249,6 +250,9 @@ class Job:
         self._base_batch, self._base_rate = state["base_batch"], state["base_rate"]
         self._period, self._iterations = state["period"], state["iterations"]
         self._drop_window()
+        self._exchange.reset()  # a loop may have been left in the middle of an iteration
+        self._old_tails.clear()
+        self._sums, self._handed, self._whole = Sums(), 0, True
         same_ranks = len(state["batches"]) == self._exchange.size
         if same_ranks:
             self._start_batches, batches = state["start_batches"], state["batches"]
@@ -260,6 +264,7 @@ class Job:
                 _core.clamp_batch(share, share, self._bounds) for share in shares)
         self._loader.set_batches(batches)
         self._rounds.restore(state, same_ranks)
+        self._heard = not self._rounds.asking
 
     def close(self) -> None:
         """Leaves the arbitrator and ends the record. Without it the arbitrator is left when the
@@ -278,7 +283,7 @@ class Job:
         word = None
         if self._counts or self._rounds.asking:
             word = self._rounds.say(self._loader.next_batches, self._period)
-        self._exchange.begin(self._samples, total, word)
+        self._exchange.begin(self._samples, None if self._counts else total, word)
         if self._loader.switching:
             self._drop_window()
         depends_on = (self._loader.batches, self._period, self._base_batch, self._rounds.noise)
@@ -313,7 +318,7 @@ class Job:
             self._drop_window()
         elif whole and handed == self._period:
             self._rows.add(iteration, sums, self._rate.rate())
-            if len(self._rows) + self._skipped >= self._window_iterations and not self._rounds.deciding:
+            if len(self._rows) + self._skipped >= self._window_iterations and self._heard:
                 self._end_window()
 
     def _hear(self, tail):
@@ -322,17 +327,20 @@ class Job:
         lag = 0 if self._exchange.device.type == "cpu" else _DEVICE_LAG
         if len(self._old_tails) <= lag:
             return
+        self._heard = True
         batches = self._rounds.hear(self._old_tails.popleft().word())
         if batches is not None and batches != self._loader.next_batches:
             self._loader.switch(batches, self._period)
 
     def _end_window(self):
-        scale = 1.0 if self._scaler is None else self._scaler.get_scale()
-        table = self._rows.table(scale)
-        self._drop_window()
-        self._rounds.close(table, self.batch_size, self._start_batches[self._exchange.rank],
-                           self._period, self._settings(), self.progress)
+        with self._exchange.paused():  # else rank 0 would look slow by what its policy takes
+            scale = 1.0 if self._scaler is None else self._scaler.get_scale()
+            table = self._rows.table(scale)
+            self._drop_window()
+            self._rounds.close(table, self.batch_size, self._start_batches[self._exchange.rank],
+                               self._period, self._settings(), self.progress)
         self._old_tails.clear()
+        self._heard = not self._rounds.asking
 
     def _settings(self):
         return make_settings(self._rule, self._schedule, self._adaptive, self._base_rate,

@@ -29,11 +29,6 @@ class Rounds:
         self._period = 1       # that it is for
         self._decided = ()     # rank 0: the policy's answer, as batches of all ranks
 
-    @property
-    def deciding(self):
-        """The answer of the policy in process has yet to be heard."""
-        return self.asking and self._advice.in_process
-
     def close(self, table, batch, start_batch, period, settings, progress):
         """The round of the window that ended. Every rank calls it."""
         if self._limit_by_memory:
@@ -102,6 +97,8 @@ class Rounds:
             self._advice.restore(state["memory"])
             self._decided = state["decided"]  # rank 0's knows
             self.asking = self._advice.in_process and state["asking"] > 0
+        if state["asking"] and not self.asking:
+            self.noise = self._noise_scale.value
 
     def _iteration_bounds(self, period):
         bounds = self._bounds
