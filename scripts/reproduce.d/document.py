@@ -115,8 +115,10 @@ def of_policy(data):
         return "The shipped policy takes no part."
     shipped = steps.policy_checksum(ROOT)
     text = f"`default` is the policy `{data['policy'][:12]}`"
-    if data["policy"] == shipped:
+    if data["policy"] == shipped and data["version"] == steps.code_version(ROOT):
         return text + ", which ships."
+    if data["policy"] == shipped:
+        return f"**{text}, which ships, in code that has changed since: run it again.**"
     return f"**{text}, which no longer ships (`{shipped[:12]}` does): run it again.**"
 
 

@@ -62,7 +62,7 @@ def part(found):
     text = "\n\n".join([
         prose(f"{len(jobs)} jobs of the suite `{found['suite']}`, code version `{found['version']}`; `default` was first "
               f"looked at on {(found['first_look'] or 'an unknown day')[:10]}. A missed target counts with the whole time "
-              "budget. In brackets: 95 % intervals over what is trained."),
+              "budget. In brackets: 95 % intervals over what is trained." + population.left_out(found)),
         population.summary_table(found),
         prose("**Accuracy.** Held-out, means over jobs, when the job's first policy reached its target, by time and by samples:"),
         population.equal_table(found), "**Where `default` loses** by more than 5 %, with the best rule beside it:",

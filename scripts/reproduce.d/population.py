@@ -29,11 +29,19 @@ def condense(output, names=None):
     for policy, one in output["summary"].items():
         summary[called(policy)] = {
             key: ({part: value[part] for part in keep} if key.startswith("vs_") else value) for key, value in one.items()}
-    looks = [look for look in output["looks"] if look["whole"] == output["whole"]]
+    checksums = {one["name"]: one["checksum"] for one in output["policies"]}
+    looks = [look for look in output["looks"] if look["whole"] == output["whole"] and look["policy"] == "default"
+             and look["checksum"] == checksums.get("default")]
     return {"suite": output["suite"], "version": output["version"], "whole": output["whole"], "best_rule": output["best_rule"],
             "policies": {called(one["name"]): one["checksum"] for one in output["policies"]}, "summary": rounded(summary),
-            "jobs": jobs,
-            "first_look": min((look["date"] for look in looks if look["policy"] == "default"), default=None)}
+            "jobs": jobs, "left_out": output.get("left_out", []),
+            "first_look": min((look["date"] for look in looks), default=None)}
+
+
+def left_out(found):
+    """A sentence, or nothing."""
+    names = found.get("left_out")
+    return f" Left out, because its reference run learned too little to set a target: {', '.join(names)}." if names else ""
 
 
 def rounded(data):

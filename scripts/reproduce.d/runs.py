@@ -44,7 +44,7 @@ def curve(folder):
 
 
 def samples_of(told):
-    iterations = max((one.get("iterations") or 0 for one in told["reports"]), default=0)
+    iterations = max((one.get("iterations") or 0 for one in told["reports"] if one), default=0)
     return iterations * sum(told["batches"])
 
 

@@ -94,12 +94,17 @@ def learned(outputs):
     return {name.removeprefix("learn-"): output for name, output in outputs.items() if name.startswith("learn-")}
 
 
+def code_version(root):
+    """Raised by every change of code after which the same job gives other figures."""
+    return int(re.search(r"kRunVersion = (\d+)", (root / "dynamix/evaluation/judge.h").read_text())[1])
+
+
 def identity(step, told, place):
     """What must be the same for a kept output to count."""
     words = [part for word in step.command for part in re.split(r"[,:]", str(word))]
     uses_policy = "default" in words or words[0] == "scripts/bench"
     return {"command": shlex.join(map(str, step.command)), "policy": policy_checksum(place.root) if uses_policy else None,
-            "after": {name: told[name]["date"] for name in step.after}}
+            "version": code_version(place.root), "after": {name: told[name]["date"] for name in step.after}}
 
 
 def kept(step, told, place):
@@ -157,7 +162,10 @@ def last_json(text):
     try:
         return json.loads(text)
     except json.JSONDecodeError:
-        return json.loads(text.strip().splitlines()[-1])
+        lines = text.strip().splitlines()
+        if not lines:
+            raise Failed("a command that should print JSON printed nothing") from None
+        return json.loads(lines[-1])
 
 
 def run_all(experiment, all_steps, place, dynamix, only=""):
@@ -256,5 +264,5 @@ def describe(told):
     if len(policies) > 1:
         raise Failed("the steps were made with different policies: run it with --fresh")
     return {"begun": dates[0][:10], "date": dates[-1][:10], "policy": policies.pop() if policies else None,
-            "minutes": round(sum(one["seconds"] for one in told.values()) / 60, 2),
+            "version": max(one["version"] for one in told.values()), "minutes": round(sum(one["seconds"] for one in told.values()) / 60, 2),
             "commands": list(dict.fromkeys(one["command"] for one in told.values()))}
