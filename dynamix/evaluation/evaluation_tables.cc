@@ -96,7 +96,9 @@ constexpr const char* kLegend =
     "Geometric means over jobs with 95 % intervals over workloads; below 1 is faster, an interval "
     "that\nholds 1 says nothing. A job that missed its target counts with its whole time budget. "
     "Within 2 % is\na tie. Equal time: when the job's first policy reached its target; equal "
-    "epochs likewise, by samples.\nbest_static: the best static size in hindsight, where one "
+    "epochs likewise, by samples. Pace: the mean\nratio of times to the same held-out losses on "
+    "the "
+    "way, which hangs less on luck.\nbest_static: the best static size in hindsight, where one "
     "always reached the target.\n";
 constexpr const char* kBoundsLegend =
     "best_constant: the best constant global batch in hindsight, with true balanced shares.\n"
@@ -133,6 +135,11 @@ std::vector<std::string> WithCurves(const std::vector<JobResult>& results,
   return policies;
 }
 
+// Paces stand beside the first two baselines: a table of all is too wide to read.
+std::ptrdiff_t PacedCount(const std::vector<std::string>& baselines) {
+  return std::min<std::ptrdiff_t>(2, std::ssize(baselines));
+}
+
 nlohmann::json EqualJson(const EqualFigures& figures) {
   return {{"accuracy_at_equal_time", figures.accuracy_at_time},
           {"loss_at_equal_time", figures.loss_at_time},
@@ -151,6 +158,9 @@ std::string SummaryTable(const std::string& title, const std::vector<JobResult>&
     if (own.jobs > 0) equal[own.policy] = own;
   std::vector<std::string> header = {title};
   for (const std::string& baseline : baselines) header.push_back("/ " + baseline);
+  const std::vector<std::string> paced(baselines.begin(),
+                                       baselines.begin() + PacedCount(baselines));
+  for (const std::string& baseline : paced) header.push_back("pace / " + baseline);
   header.insert(header.end(), {"won/tied/lost", "reached", "accuracy, equal time", "equal epochs",
                                "loss, equal time", "equal epochs"});
   Table table(header);
@@ -159,6 +169,8 @@ std::string SummaryTable(const std::string& title, const std::vector<JobResult>&
     std::vector<std::string> row = {policy};
     for (const std::string& baseline : baselines)
       row.push_back(policy == baseline ? "1" : Text(Compare(results, policy, baseline).ratio));
+    for (const std::string& baseline : paced)
+      row.push_back(policy == baseline ? "1" : Text(Compare(results, policy, baseline).pace));
     const Comparison first = Compare(results, policy, baselines.front());
     row.push_back(policy == baselines.front() ? "-" : Record(first));
     row.push_back(Percent(ReachedShare(results, policy)));
@@ -170,7 +182,10 @@ std::string SummaryTable(const std::string& title, const std::vector<JobResult>&
     row.push_back(known ? Fixed(own->second.loss_at_samples, 4) : "-");
     table.Add(row);
     if (policy == baselines.front() || first.ratio.jobs == 0) continue;
-    worst += "  " + policy + " " + Fixed(first.worst_ratio, 2) + " in " + first.worst_job + "\n";
+    worst += "  " + policy + " " + Fixed(first.worst_ratio, 2) + " in " + first.worst_job;
+    if (first.pace.jobs > 0)
+      worst += "; by pace " + Fixed(first.worst_pace, 2) + " in " + first.worst_pace_job;
+    worst += "\n";
   }
   const std::string heading = "worst against " + baselines.front() + ":\n";
   return table.Text() + (worst.empty() ? "" : heading + worst) + "\n";
@@ -186,7 +201,14 @@ nlohmann::json ComparisonSummary(const Comparison& comparison) {
           {"ties", comparison.ties},
           {"losses", comparison.losses},
           {"worst_ratio", comparison.worst_ratio},
-          {"worst_job", comparison.worst_job}};
+          {"worst_job", comparison.worst_job},
+          {"pace",
+           {{"geomean", comparison.pace.mean},
+            {"interval", {comparison.pace.low, comparison.pace.high}},
+            {"verdict", Verdict(comparison.pace)},
+            {"jobs", comparison.pace.jobs},
+            {"worst", comparison.worst_pace},
+            {"worst_job", comparison.worst_pace_job}}}};
 }
 
 nlohmann::json PolicySummaries(const std::vector<JobResult>& results,

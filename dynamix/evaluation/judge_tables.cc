@@ -1,12 +1,14 @@
 #include "dynamix/evaluation/judge_tables.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <set>
 #include <stdexcept>
 
 #include "dynamix/evaluation/evaluation_tables.h"
+#include "dynamix/evaluation/pace.h"
 #include "dynamix/evaluation/table.h"
 #include "dynamix/host/atomic_file.h"
 
@@ -22,7 +24,9 @@ constexpr const char* kLegend =
     "95 % intervals\nfrom a bootstrap over what is trained (docs/judge.md); one that holds 1 is no "
     "clear difference. A missed\ntarget counts with the whole time budget, 4 reference times. "
     "Within 2 % is a tie. Equal time: when the\njob's first policy reached the target; equal "
-    "epochs likewise, by samples.\n";
+    "epochs likewise, by samples. Pace: the mean\nratio of times to the same held-out losses on "
+    "the "
+    "way, which hangs less on luck than one target.\n";
 
 std::string FactorOf(const PopulationJob& job, const std::string& factor) {
   for (const auto& [name, value] : Factors(job))
@@ -92,8 +96,17 @@ json JobJson(const PopulationJob& job, const JobTarget& target,
   object[job.target_is_loss ? "target_loss" : "target_accuracy"] =
       job.target_is_loss ? target.loss : target.accuracy;
   for (const auto& [factor, value] : Factors(job)) object["factors"][factor] = value;
-  for (const JobResult& r : results)
-    if (r.scenario == job.name()) object["results"].push_back(ResultJson(r));
+  const auto still = std::find_if(results.begin(), results.end(), [&](const JobResult& r) {
+    return r.scenario == job.name() && r.policy == "static";
+  });
+  for (const JobResult& r : results) {
+    if (r.scenario != job.name()) continue;
+    json result = ResultJson(r);
+    if (still != results.end())
+      if (const auto log = LogPace(r.curve, still->curve))
+        result["pace_over_static"] = std::exp(*log);
+    object["results"].push_back(std::move(result));
+  }
   return object;
 }
 

@@ -20,6 +20,7 @@
 #include <tuple>
 
 #include "dynamix/core/rng.h"
+#include "dynamix/evaluation/pace.h"
 #include "dynamix/evaluation/table.h"
 
 namespace dynamix {
@@ -76,19 +77,30 @@ struct LogRatio {
   double log;
 };
 
+// `log(own, other)`: of one job, none when it has no such ratio.
+template <typename Log>
 std::vector<LogRatio> LogRatios(const std::vector<JobResult>& results, const std::string& policy,
-                                const std::string& baseline) {
-  std::map<JobKey, double> baseline_s;
+                                const std::string& baseline, Log log) {
+  std::map<JobKey, const JobResult*> others;
   for (const JobResult& r : results)
-    if (r.policy == baseline) baseline_s[KeyOf(r)] = r.time_to_target_s;
+    if (r.policy == baseline) others[KeyOf(r)] = &r;
   std::vector<LogRatio> ratios;
   for (const JobResult& r : results) {
     if (r.policy != policy) continue;
-    const auto found = baseline_s.find(KeyOf(r));
-    if (found == baseline_s.end() || !(found->second > 0) || !(r.time_to_target_s > 0)) continue;
-    ratios.push_back({&r, std::log(r.time_to_target_s / found->second)});
+    const auto other = others.find(KeyOf(r));
+    if (other == others.end()) continue;
+    if (const std::optional<double> found = log(r, *other->second)) ratios.push_back({&r, *found});
   }
   return ratios;
+}
+
+std::optional<double> LogTimes(const JobResult& own, const JobResult& other) {
+  if (!(own.time_to_target_s > 0) || !(other.time_to_target_s > 0)) return std::nullopt;
+  return std::log(own.time_to_target_s / other.time_to_target_s);
+}
+
+std::optional<double> LogPaces(const JobResult& own, const JobResult& other) {
+  return LogPace(own.curve, other.curve);
 }
 
 Interval MakeInterval(const std::vector<LogRatio>& ratios) {
@@ -112,6 +124,14 @@ Interval MakeInterval(const std::vector<LogRatio>& ratios) {
   for (const auto& [name, group] : by_workload) groups.push_back(group);
   AddBounds(groups.size() > 1 ? groups : by_job, interval);
   return interval;
+}
+
+void SetWorst(const std::vector<LogRatio>& ratios, double& worst, std::string& job) {
+  for (const LogRatio& ratio : ratios) {
+    if (std::exp(ratio.log) <= worst) continue;
+    worst = std::exp(ratio.log);
+    job = JobName(*ratio.result);
+  }
 }
 
 // The jobs that every one of these policies ran, with their results in the policies' order.
@@ -168,8 +188,12 @@ Moment EqualMoment(const std::vector<const JobResult*>& row) {
 
 Comparison Compare(const std::vector<JobResult>& results, const std::string& policy,
                    const std::string& baseline) {
-  const std::vector<LogRatio> ratios = LogRatios(results, policy, baseline);
-  Comparison comparison{.policy = policy, .baseline = baseline, .ratio = MakeInterval(ratios)};
+  const std::vector<LogRatio> ratios = LogRatios(results, policy, baseline, LogTimes);
+  const std::vector<LogRatio> paces = LogRatios(results, policy, baseline, LogPaces);
+  Comparison comparison{.policy = policy,
+                        .baseline = baseline,
+                        .ratio = MakeInterval(ratios),
+                        .pace = MakeInterval(paces)};
   for (const LogRatio& ratio : ratios) {
     const double value = std::exp(ratio.log);
     if (value < 1 / kTie) {
@@ -179,10 +203,9 @@ Comparison Compare(const std::vector<JobResult>& results, const std::string& pol
     } else {
       ++comparison.ties;
     }
-    if (value <= comparison.worst_ratio) continue;
-    comparison.worst_ratio = value;
-    comparison.worst_job = JobName(*ratio.result);
   }
+  SetWorst(ratios, comparison.worst_ratio, comparison.worst_job);
+  SetWorst(paces, comparison.worst_pace, comparison.worst_pace_job);
   return comparison;
 }
 
@@ -201,7 +224,7 @@ std::string Verdict(const Interval& interval) {
 std::vector<JobRatio> JobRatios(const std::vector<JobResult>& results, const std::string& policy,
                                 const std::string& baseline) {
   std::vector<JobRatio> ratios;
-  for (const LogRatio& ratio : LogRatios(results, policy, baseline))
+  for (const LogRatio& ratio : LogRatios(results, policy, baseline, LogTimes))
     ratios.push_back({ratio.result->scenario, JobName(*ratio.result), std::exp(ratio.log),
                       ratio.result->reached});
   return ratios;

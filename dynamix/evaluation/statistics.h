@@ -5,7 +5,8 @@
 // geometrically; below 1 is faster. A missed target counts with the job's whole time budget, a
 // lower bound of the truth. Jobs of one workload resemble each other, so intervals come from a
 // cluster bootstrap over workloads; formulas head statistics.cc. An interval that holds 1 says that
-// there is no clear difference. Pure, deterministic; a bootstrap's draws have a fixed seed.
+// there is no clear difference. Beside times to target stands the pace, which hangs less on luck.
+// Pure, deterministic; a bootstrap's draws have a fixed seed.
 #pragma once
 
 #include <string>
@@ -33,6 +34,10 @@ struct Comparison {
   int wins = 0, ties = 0, losses = 0;  // of the policy
   double worst_ratio = 0;              // the largest
   std::string worst_job;               // where; empty: no job
+  // The same by pace (pace.h), over the jobs of which both have a curve.
+  Interval pace;
+  double worst_pace = 0;
+  std::string worst_pace_job;
 };
 
 // Time of `policy` over time of `baseline`.

@@ -41,6 +41,22 @@ TEST(StatisticsTest, ComparesOnlyJobsBothRanAndGeometrically) {
   EXPECT_EQ(Compare(results, "a", "nobody").ratio.jobs, 0);
 }
 
+TEST(StatisticsTest, PacesStandBesideTimesWhereThereAreCurves) {
+  std::vector<JobResult> results = Ratios({{"v", 2}, {"w", 8}, {"x", 1}});
+  // Of the first job: policy a takes half of b's time to every loss, and yet longer to the target.
+  results[0].curve = {{.seconds = 0, .loss = 2}, {.seconds = 5, .loss = 1}};
+  results[1].curve = {{.seconds = 0, .loss = 2}, {.seconds = 10, .loss = 1}};
+  results[2].curve = {{.seconds = 0, .loss = 2}, {.seconds = 20, .loss = 1}};
+  results[3].curve = {{.seconds = 0, .loss = 2}, {.seconds = 10, .loss = 1}};
+  const Comparison comparison = Compare(results, "a", "b");
+  EXPECT_EQ(comparison.ratio.jobs, 3);
+  EXPECT_EQ(comparison.pace.jobs, 2);
+  EXPECT_NEAR(comparison.pace.mean, 1, 1e-12);
+  EXPECT_NEAR(comparison.worst_pace, 2, 1e-12);
+  EXPECT_EQ(comparison.worst_pace_job, "s, w x4, seed 2");
+  EXPECT_EQ(comparison.worst_job, "s, w x4, seed 2");
+}
+
 TEST(StatisticsTest, AnIntervalOfTwoWorkloadsReachesFromOneToTheOther) {
   // Two groups draw (a, a), (a, b), (b, a) or (b, b): means 2, 4, 4, 8. Student's t with one degree
   // pushes the quantiles to the ends.

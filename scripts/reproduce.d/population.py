@@ -23,8 +23,10 @@ def condense(output, names=None):
     jobs = []
     for job in output["jobs"]:
         times = {called(one["policy"]): [round(one["time_to_target_s"], 3), one["reached"]] for one in job["results"]}
-        jobs.append({"name": job["name"], "factors": job["factors"], "start_over_base": job["start_over_base"], "times": times})
-    keep = ("geomean", "interval", "wins", "ties", "losses", "worst_ratio", "worst_job")
+        paces = {called(one["policy"]): rounded(one["pace_over_static"]) for one in job["results"] if "pace_over_static" in one}
+        jobs.append({"name": job["name"], "factors": job["factors"], "start_over_base": job["start_over_base"], "times": times,
+                     "paces": paces})
+    keep = ("geomean", "interval", "wins", "ties", "losses", "worst_ratio", "worst_job", "pace")
     summary = {}
     for policy, one in output["summary"].items():
         summary[called(policy)] = {
@@ -78,13 +80,18 @@ def summary_table(found, policies=None):
     for policy in policies or found["policies"]:
         one = found["summary"][policy]
         against = one.get("vs_static")
+        beside = one.get(f"vs_{best}")
         rows.append([code(policy), "1" if policy == "static" else with_interval(against),
-                     "1" if policy == best else with_interval(one[f"vs_{best}"]) if f"vs_{best}" in one else "-",
+                     "1" if policy == best else with_interval(beside) if beside else "-",
+                     "1" if policy == "static" else with_interval(against["pace"]),
+                     "1" if policy == best else with_interval(beside["pace"]) if beside else "-",
                      "-" if policy == "static" else f"{against['wins']} / {against['ties']} / {against['losses']}",
                      f"{100 * one['reached']:.0f} %",
-                     "-" if policy == "static" else f"{against['worst_ratio']:.2f}, {against['worst_job'].split(',')[0]}"])
-    return table(["policy", "time / static's", f"time / `{best}`'s" if best else "-", "won / tied / lost", "reached",
-                  "worst against static"],
+                     "-" if policy == "static" else f"{against['worst_ratio']:.2f}, {against['worst_job'].split(',')[0]}",
+                     "-" if policy == "static" else f"{against['pace']['worst']:.2f}, {against['pace']['worst_job'].split(',')[0]}"])
+    return table(["policy", "time / static's", f"time / `{best}`'s" if best else "-", "pace / static's",
+                  f"pace / `{best}`'s" if best else "-", "won / tied / lost", "reached",
+                  "worst against static", "by pace"],
                  rows)
 
 
@@ -117,8 +124,14 @@ def losses(found, policy, beyond=1.05):
     return sorted([one for one in lost if one[0] > beyond], key=lambda one: -one[0])
 
 
+def slow_paces(found, policy, beyond=1.05):
+    """Paces over static's that are above that, the worst first."""
+    return sorted((pace for job in found["jobs"] if (pace := job["paces"].get(policy, 0)) > beyond), reverse=True)
+
+
 def over_static(job, policy):
-    return f"{time(job, policy) / time(job, 'static'):.2f}" + ("" if job["times"][policy][1] else ", missed")
+    pace = f", pace {job['paces'][policy]:.2f}" if policy in job["paces"] else ""
+    return f"{time(job, policy) / time(job, 'static'):.2f}" + ("" if job["times"][policy][1] else ", missed") + pace
 
 
 def loss_table(found, policy, others):
