@@ -30,15 +30,20 @@ struct ShowFlags {
 };
 
 struct MergeFlags {
-  std::vector<std::string> paths;
+  std::vector<std::string> policies;
   std::string out;
   bool json = false;
 };
 
 struct ExportFlags {
-  std::string path, format, out;
+  std::string policy, format, out;
   bool json = false;
 };
+
+// The file of a policy, which the user named by its path or by the name of a shipped one.
+std::string PolicyFile(const std::string& policy) {
+  return FindData("policy", policy, "policies", ".safetensors");
+}
 
 template <typename T>
 T Require(Result<T> result) {
@@ -149,13 +154,15 @@ void ExportTorchScriptByHelper(std::string policy, std::string out) {
 }
 
 void Export(const ExportFlags& flags) {
-  const PolicyModel model = Require(LoadPolicy(flags.path));
+  const std::string path = PolicyFile(flags.policy);
+  const PolicyModel model = Require(LoadPolicy(path));
   std::string out = flags.out;
-  if (out.empty()) out = flags.path + (flags.format == "onnx" ? ".onnx" : ".pt");
+  // Of a shipped policy: here, and not where it was installed.
+  if (out.empty()) out = flags.policy + (flags.format == "onnx" ? ".onnx" : ".pt");
   if (flags.format == "onnx") {
     (void)Require(ExportOnnx(model, out));
   } else {
-    ExportTorchScriptByHelper(flags.path, out);
+    ExportTorchScriptByHelper(path, out);
   }
   if (flags.json)
     std::printf("%s\n", nlohmann::json{{"file", out}, {"format", flags.format}}.dump().c_str());
@@ -165,7 +172,8 @@ void Export(const ExportFlags& flags) {
 
 void Merge(const MergeFlags& flags) {
   std::vector<PolicyModel> models;
-  for (const std::string& path : flags.paths) models.push_back(Require(LoadPolicy(path)));
+  for (const std::string& policy : flags.policies)
+    models.push_back(Require(LoadPolicy(PolicyFile(policy))));
   const PolicyModel merged = Require(MergePolicies(std::move(models)));
   (void)Require(SavePolicy(flags.out, merged));
   const std::size_t heads = 1 + merged.more_teams.size();
@@ -191,14 +199,17 @@ void AddPolicyCommand(CLI::App& app) {
   show->add_flag("--json", show_flags->json, "One JSON object for machines");
   show->footer("Example:\n  dynamix policy show default");
   show->callback([show_flags] {
-    show_flags->path = FindData("policy", show_flags->path, "policies", ".safetensors");
+    show_flags->path = PolicyFile(show_flags->path);
     Show(*show_flags);
   });
 
   const auto merge_flags = std::make_shared<MergeFlags>();
   CLI::App* merge = policy->add_subcommand(
       "merge", "Make one policy of several: the team decides by the mean of their heads");
-  merge->add_option("files", merge_flags->paths, "Policy files with the same actions")->required();
+  merge
+      ->add_option("files", merge_flags->policies,
+                   "Policy files, or names of shipped policies, with the same actions")
+      ->required();
   merge->add_option("--out", merge_flags->out, "File to write")->required();
   merge->add_flag("--json", merge_flags->json, "One JSON object for machines");
   merge->footer(
@@ -208,13 +219,15 @@ void AddPolicyCommand(CLI::App& app) {
   const auto export_flags = std::make_shared<ExportFlags>();
   CLI::App* exporting = policy->add_subcommand(
       "export", "Write the networks, with the normaliser inside, for another run-time");
-  exporting->add_option("file", export_flags->path, "Policy file (.safetensors)")->required();
+  exporting
+      ->add_option("file", export_flags->policy, "Policy file, or a shipped policy by its name")
+      ->required();
   exporting->add_option("--format", export_flags->format, "torchscript or onnx")
       ->required()
       ->check(CLI::IsMember({"torchscript", "onnx"}));
   exporting->add_option("--out", export_flags->out, "File to write; default: FILE.pt or FILE.onnx");
   exporting->add_flag("--json", export_flags->json, "One JSON object for machines");
-  exporting->footer("Example:\n  dynamix policy export policies/default.safetensors --format onnx");
+  exporting->footer("Example:\n  dynamix policy export default --format onnx");
   exporting->callback([export_flags] { Export(*export_flags); });
 }
 

@@ -30,7 +30,11 @@ void Override(const TrainFlags& flags, Workload& workload, Scenario& scenario) {
   if (flags.width > 0) workload.model.width = flags.width;
   if (flags.planned_samples > 0) workload.optimizer.planned_samples = flags.planned_samples;
   if (flags.learning_rate > 0) workload.optimizer.learning_rate = flags.learning_rate;
-  if (flags.start_batch > 0) scenario.start_batch = flags.start_batch;
+  if (flags.start_batch > 0) {
+    RequireInRange("--start-batch, with the cluster's bounds,", flags.start_batch,
+                   scenario.bounds.lowest(), scenario.bounds.highest());
+    scenario.start_batch = flags.start_batch;
+  }
   if (flags.target_accuracy > 0 && flags.target_loss > 0)
     throw InputError("--target and --target-loss: at most one of them ends the job");
   if (flags.target_accuracy > 0) workload.target = {.accuracy = flags.target_accuracy};

@@ -82,7 +82,8 @@ void Scenario::Validate() const {
   if (nodes.empty()) throw InputError(name + ": node is missing: expected at least one [[node]]");
   if (start_batch != 0 && (start_batch < bounds.lowest() || start_batch > bounds.highest())) {
     throw InputError::OutOfRange(name + ": start_batch", start_batch,
-                                 "0 or a value inside the bounds");
+                                 "0 or a value in [" + std::to_string(bounds.lowest()) + ", " +
+                                     std::to_string(bounds.highest()) + "], its bounds");
   }
   for (const Event& event : events) {
     const auto refuse = [&](std::string_view field, double value, std::string_view allowed) {

@@ -142,7 +142,8 @@ TEST(ScenarioTest, RefusesWhatCannotBe) {
       "clock = \"seconds\"\ntime_budget = 30\n[[event]]\nkind = \"slowdown\"\nfactor = 2\nat = 40",
       "event.at, with this time_budget, = 40 is not allowed: expected a value in [0, 30]");
   refuse("node = []", "at least one [[node]]");
-  refuse("start_batch = 2\n[bounds]\nmin = 8", "s.toml: start_batch = 2");
+  refuse("start_batch = 2\n[bounds]\nmin = 8",
+         "s.toml: start_batch = 2 is not allowed: expected 0 or a value in [8, 1024], its bounds");
   refuse("[[event]]\nkind = 'slowdown'\nfactor = 0.5", "event.factor = 0.5");
   refuse("[[event]]\nkind = 'bandwidth'\nfactor = 2", "share of the bandwidth");
   refuse("[[event]]\nkind = 'loss'\nfactor = 0.9", "event.factor = 0.9");
