@@ -1,11 +1,12 @@
 // With L_0 the loss at the start and L_1 the higher of the two lowest losses, t(L) the first time at
 // which a run had loss L (straight lines between its points), and levels
 //
-//   L_k = L_0 - (L_0 - L_1) k / kLevels,    k = kFirst .. kLevels
+//   L_k = L_0 - (L_0 - L_1) k / kLevels,    k = kFirst .. kLevels - 1
 //
 //   log pace = mean over k of log(t(L_k) / t_baseline(L_k))
 //
-// The first levels are left out: a run passes them within its first windows.
+// The first levels are left out, because a run passes them within its first windows, and so is L_1
+// itself, which one of the two reached in its luckiest moment.
 #include "dynamix/evaluation/pace.h"
 
 #include <algorithm>
@@ -42,14 +43,13 @@ std::optional<double> LogPace(const std::vector<CurvePoint>& curve,
   const double end = std::max(Lowest(curve), Lowest(baseline));
   if (!(end < start)) return std::nullopt;
   double sum = 0;
-  for (int k = kFirst; k <= kLevels; ++k) {
-    // The last one is `end` itself, whatever rounding says.
-    const double loss = k == kLevels ? end : start - (start - end) * k / kLevels;
+  for (int k = kFirst; k < kLevels; ++k) {
+    const double loss = start - (start - end) * k / kLevels;
     const double own = FirstTime(curve, loss), other = FirstTime(baseline, loss);
     if (!(own > 0) || !(other > 0)) return std::nullopt;
     sum += std::log(own / other);
   }
-  return sum / (kLevels - kFirst + 1);
+  return sum / (kLevels - kFirst);
 }
 
 }  // namespace dynamix
