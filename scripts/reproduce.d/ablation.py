@@ -19,6 +19,9 @@ VARIANTS = {"full": ("everything, learned anew", []),
             "no-landmarks": ("without landmarks in the state", ["--without", "goodput_gap,soonest_gap"]),
             "local": ("local actions too", ["--actions", "guided,share,team+local"]),
             "anchored": ("places around the base batch", ["--actions", "anchored,share,team"]),
+            "pure": ("steps, no rule inside, 70 updates", ["--actions", "wide,share,team", "--updates", "70"]),
+            "published": ("the published form: each worker by itself, additive, 70 updates",
+                          ["--actions", "additive,current,local", "--updates", "70"]),
             "window-20": ("learned with windows of 20 iterations", ["--window", "20"]),
             "quadratics": ("learned without miniatures", ["--miniatures", "0"])}
 HEADS = 3  # seeds whose heads are merged, and that tell how much chance is in a variant
@@ -32,7 +35,7 @@ def steps(place):
         learners = {"full": ([], 1), "no-network": (VARIANTS["no-network"][1], 1)}
     for name, (flags, seed) in learners.items():
         files[name] = place.path(f"{name}.safetensors")
-        made.append(learn(name, [*flags, "--seed", seed], place, 6))
+        made.append(learn(name, [*flags, "--seed", seed], place, 20 if "--updates" in flags else 4))
     if place.quick:
         made.append(population.step("use", "validation-jobs", ",".join(["static", *files.values()]), place, 1,
                                     population.quick_jobs(), 0.1,
@@ -68,7 +71,7 @@ def title(name):
 
 def part(found):
     variants = [name for name in found["policies"] if name not in ("static", "full")]
-    over = {name: population.ratio(found["jobs"], name, "full") for name in variants}
+    over = {name: population.pace(found["jobs"], name, "full") for name in variants}
     seeds = [over[name].mean for name in variants if name.startswith("seed-")]
     chance = max([max(one, 1 / one) for one in seeds], default=1.0)
     rows = [[title("full"), str(population.ratio(found["jobs"], "full")), "1", "-", worst(found, "full"), score(found, "full")]]
@@ -81,15 +84,16 @@ def part(found):
     goals = [Goal("every part makes a difference that is not chance",
                   f"{len(matters) + len(harms)} of {len(matters) + len(harms) + len(idle)} do", not idle)]
     text = "\n\n".join([
-        prose(f"Time over static's and over the full learner's on {len(found['jobs'])} validation jobs, 95 % intervals over "
-              f"jobs (Student's t). Learners of other seeds, which differ in chance alone, are up to {chance:.2f} times as "
-              "slow or as fast as the full one in the mean, so a variant within that is no difference."),
-        table(["variant", "time / static's", "time / the full learner's", "won / tied / lost", "worst against static",
+        prose(f"Time over static's, and pace over the full learner's ([judge.md](judge.md#how-to-read-the-figures)), on "
+              f"{len(found['jobs'])} validation jobs, 95 % intervals over jobs (Student's t); won, tied and lost by pace. "
+              f"Learners of other seeds, which differ in chance alone, differ from the full one's pace by a factor of up to "
+              f"{chance:.2f} in the mean, so a variant within that is no difference."),
+        table(["variant", "time / static's", "pace / the full learner's", "won / tied / lost", "worst time against static",
                "score in simulation"], rows),
         prose(f"Slower than the full learner: {names_of(matters)}. Faster: {names_of(harms)}. No clear difference: "
               f"{names_of(idle)}."),
         prose("Policies: " + list_of(f"`{name}` {one[:12]}" for name, one in found["policies"].items() if one) + ".")])
-    return Part(goals, text, {"ablation": chart("Time over the full learner's, a dot per validation job", "faster than the full learner",
+    return Part(goals, text, {"ablation": chart("Pace over the full learner's, a dot per validation job", "faster than the full learner",
                                                 [row_of(name, ratio) for name, ratio in over.items()], right="slower")})
 
 

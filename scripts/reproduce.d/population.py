@@ -64,6 +64,13 @@ def ratio(jobs, policy, baseline="static"):
     return Ratio([time(job, policy) / time(job, baseline) for job in chosen], [describe(job) for job in chosen])
 
 
+def pace(jobs, policy, baseline="static"):
+    """The same by pace; over another baseline than static as the quotient of both paces over static's."""
+    over = lambda job, one: 1.0 if one == "static" else job["paces"].get(one)  # noqa: E731
+    chosen = [job for job in jobs if over(job, policy) and over(job, baseline)]
+    return Ratio([over(job, policy) / over(job, baseline) for job in chosen], [describe(job) for job in chosen])
+
+
 def describe(job):
     factors = job["factors"]
     return f"{job['name']} ({factors['model']} x{factors['workers']}, {factors['cluster']}, {factors['start']})"
