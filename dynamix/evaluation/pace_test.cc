@@ -21,6 +21,13 @@ TEST(PaceTest, ARunThatTakesHalfOfTheTimeEverywhereHasHalfOfThePace) {
   EXPECT_NEAR(*LogPace(slow, slow), 0, 1e-12);
 }
 
+TEST(PaceTest, IsTheMeanOverTheLossesOnTheWay) {
+  // Levels 1.60, 1.55 ... 1.05. Along them one needs 4, 4.5 ... 9.5 s, the other 3.2, 3.6, 4 s down
+  // to 1.50, then 4.6, 5.2 ... 9.4 s.
+  const auto straight = Curve({{0, 2}, {10, 1}}), bent = Curve({{0, 2}, {4, 1.5}, {10, 1}});
+  EXPECT_NEAR(*LogPace(straight, bent), 0.115338, 1e-6);
+}
+
 TEST(PaceTest, TheFirstLossesAreLeftOut) {
   // Losses of the first 40 % of the fall differ in time, the others do not.
   const auto one = Curve({{0, 2}, {1, 1.6}, {10, 1}}),
