@@ -7,9 +7,11 @@
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH DYNAMIX_ROOT)
 find_program(DYNAMIX_CCACHE ccache)
 if(DYNAMIX_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Without this ccache keeps nothing that was compiled with a precompiled header.
+  # Without the first ccache keeps nothing that was compiled with a precompiled header; with the second
+  # one clone of the project finds what another has compiled.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
-      CCACHE_SLOPPINESS=pch_defines,time_macros ${DYNAMIX_CCACHE})
+      CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_BASEDIR=${DYNAMIX_ROOT}
+      ${DYNAMIX_CCACHE})
 endif()
 
 # Flags of this project only: nothing here reaches a consumer of the installed package.

@@ -15,6 +15,7 @@
 #include "dynamix/evaluation/evaluation_tables.h"
 #include "dynamix/evaluation/suite.h"
 #include "dynamix/evaluation/suite_run.h"
+#include "dynamix/evaluation/table.h"
 #include "dynamix/page/page.h"
 
 namespace dynamix {
@@ -57,10 +58,22 @@ std::vector<JobResult> RunJobs(const std::vector<JobSpec>& jobs, const EvaluateF
   return RunSimulatedSuite(jobs, policies, LoadPools(jobs, FashionMnistFolder()), options, shown);
 }
 
+std::string SpecsText(const std::vector<JobSpec>& jobs) {
+  Table table({"scenario", "workload", "workers", "seed"});
+  for (const JobSpec& job : jobs)
+    table.Add({job.scenario.name, job.workload.name, std::to_string(job.workers),
+               std::to_string(job.seed)});
+  return table.Text();
+}
+
 void EvaluateFiles(const EvaluateFlags& flags, const VirtualSuite& suite) {
   SuiteOptions suite_options = flags.suite;
   suite_options.shipped = DataFolder() + "/scenarios";
   const std::vector<JobSpec> jobs = ListJobs(suite_options, FindWorkloadFile);
+  if (flags.shared.list) {
+    std::printf("%s", SpecsText(jobs).c_str());
+    return;
+  }
   Page page{.find_model = FindModel};
   std::vector<RunRecord>* shown = flags.shared.report.empty() ? nullptr : &page.runs;
   const std::vector<JobResult> results = RunJobs(jobs, flags, suite, shown);

@@ -39,7 +39,16 @@ def runs_in(cache):
     return {path: path.stat().st_mtime_ns for path in cache.glob("validation-*.json") if path.name != "validation-jobs.json"}
 
 
+def check_list_of_files():
+    """Scenario files are listed too, and not run."""
+    out, _ = finish(evaluate("--suite", "mixed", "--workloads", "vgg16_cifar10", "--workers", "4,8", "--seeds", 2, "--list"))
+    rows = [line.split() for line in out.splitlines()]
+    assert rows[0] == ["scenario", "workload", "workers", "seed"], out
+    assert rows[2:] == [["mixed", "vgg16_cifar10", workers, seed] for workers in "48" for seed in "12"], out
+
+
 def main():
+    check_list_of_files()
     jobs = fashion_jobs()
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)

@@ -117,7 +117,7 @@ void AddPopulationFlags(CLI::App& command, PopulationFlags& flags) {
                   "judge, validation-jobs: of every job, below 1 for a first look only")
       ->check(CLI::Range(0.001, 1.0))
       ->capture_default_str();
-  command.add_flag("--list", flags.list, "judge, validation-jobs: show the jobs, run nothing");
+  command.add_flag("--list", flags.list, "show the jobs, run nothing");
 }
 
 void EvaluatePopulation(Population population, const PopulationFlags& flags,

@@ -1,6 +1,6 @@
 """More workers: real SGD up to 32, simulation up to 1,024."""
 from document import Goal, Part
-from figures import chart, code, geometric, list_of, paired, policies_of, prose, reached, result_of, row_of, seconds, table
+from figures import Ratio, chart, code, geometric, list_of, paired, policies_of, prose, reached, result_of, row_of, seconds, table
 from steps import Step
 
 TITLE = "Scale"
@@ -12,6 +12,9 @@ DATA = ["fashion_mnist"]
 
 POLICIES = "static,balanced,goodput,composite,default"
 REAL, SIMULATED = [4, 8, 16, 32], [8, 32, 128, 1024]
+# Held-out quadratics: the only jobs of which a clairvoyant's time is known.
+HINDSIGHT = [4, 8, 16, 32]
+QUADRATICS = "held_out/quad_adam,held_out/quad_noisy,held_out/quad_scaled,held_out/quad_steep"
 SEEDS = {"virtual": 3, "sim": 10}
 
 
@@ -26,6 +29,11 @@ def steps(place):
                          ["dynamix", "evaluate", "--suite", "scale_128", "--workers", workers, "--seeds", seeds["sim"],
                                             "--policies", policies, "--no-static-sizes", "--no-bounds", "--threads", 1, "--json"],
                          0.02 + workers / 2000))
+    for workers in [] if place.quick else HINDSIGHT:
+        made.append(Step(f"hindsight-{workers}",
+                         ["dynamix", "evaluate", "--suite", "held_out", "--workloads", QUADRATICS, "--workers", workers,
+                          "--seeds", 1, "--policies", "static,composite,default", "--no-static-sizes", "--threads", 1, "--json"],
+                         0.5))
     for workers in real:
         made.append(Step(f"virtual-{workers}",
                          ["dynamix", "evaluate", "--backend", "virtual", "--suite", "contended", "--workloads",
@@ -36,10 +44,21 @@ def steps(place):
 
 
 def condense(outputs):
-    found = {"sim": [], "virtual": []}
+    found = {"sim": [], "virtual": [], "hindsight": {}}
     for name, output in outputs.items():
-        found[name.split("-")[0]] += [result_of(one) for one in output["results"]]
+        kind, workers = name.split("-")
+        if kind == "hindsight":
+            found[kind][workers] = times(output["results"])
+        else:
+            found[kind] += [result_of(one) for one in output["results"]]
     return found
+
+
+def times(results):
+    """By policy, in the same order of jobs."""
+    ordered = sorted(results, key=lambda one: (one["scenario"], one["workload"], one["seed"]))
+    return {policy: [round(one["time_to_target_s"], 3) for one in ordered if one["policy"] == policy]
+            for policy in policies_of(results)}
 
 
 def sizes(results):
@@ -112,4 +131,28 @@ def part(found):
         rows = [row_of(f"{policy}, {n:,}", ratio(results, policy, n), color) for n in counts
                 for color, policy in enumerate(policies_of(results)) if policy not in ("static", "balanced")]
         charts[f"scale_{backend}"] = chart(f"Time over static's, {what}, by number of workers", "faster than static", rows)
+    if found.get("hindsight"):
+        texts.append(hindsight(found["hindsight"], goals))
     return Part(goals, "\n\n".join(texts), charts)
+
+
+def hindsight(results, goals):
+    """Against bounds that know the job: adds its goals, returns its text."""
+    counts = sorted(map(int, results))
+    over = lambda policy, bound, n: Ratio([own / other for own, other in zip(results[str(n)][policy],  # noqa: E731
+                                                                             results[str(n)][bound])])
+    own = {n: over("default", "clairvoyant", n).mean for n in counts}
+    goals.append(Goal(f"within 15 % of the clairvoyant bound, held-out quadratics, {list_of(map(str, counts))} workers",
+                      ", ".join(f"{one:.2f}" for one in own.values()), all(one <= 1.15 for one in own.values())))
+    constant = {n: over("default", "best_constant", n).mean for n in counts}
+    if 8 in counts and 32 in counts:
+        goals.append(Goal("32 workers not worse than 8 against the best constant batch in hindsight, held-out quadratics",
+                          f"{constant[32]:.2f} and {constant[8]:.2f}", constant[32] <= constant[8]))
+    rows = [[n, *(str(over(policy, bound, n)) for bound in ("clairvoyant", "best_constant", "static")
+                  for policy in ("composite", "default"))] for n in counts]
+    return "### Against hindsight\n\n" + prose(
+        "The held-out scenarios with their four quadratics, one seed: time over the clairvoyant's (the best schedule found "
+        "with full knowledge of the model and of future events), over the best constant global batch in hindsight, and over "
+        "static's. 95 % intervals over jobs (Student's t).") + "\n\n" + table(
+        ["workers", *(f"`{policy}` / {bound}" for bound in ("clairvoyant", "best constant", "static")
+                      for policy in ("composite", "default"))], rows)
