@@ -77,6 +77,9 @@ def check_refusals(work):
     assert not (work / "never").exists(), "it ran before it looked for its place"
     _, errors = reproduce("acuracy", code=2)
     assert "the closest is accuracy" in errors, errors
+    # The page shows steps of another machine, which a part written without them would lose.
+    _, errors = reproduce("scale", "--only", "virtual-4", "--runs", work / "elsewhere", code=2)
+    assert "would take sim-1024" in errors and "off the page" in errors, errors
     out, _ = reproduce("--list")
     assert re.findall(r"^(\w+) +about \d+ minutes on two cores", out, re.M) == NAMES, out
 
