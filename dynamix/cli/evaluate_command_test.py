@@ -16,8 +16,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from small_job import first_in_time  # noqa: E402
 
 
-def evaluate(*more):
-    command = [str(pathlib.Path(sys.argv[1]).resolve()), "evaluate", "--suite", "validation-jobs", *map(str, more)]
+def evaluate(*more, suite="validation-jobs"):
+    command = [str(pathlib.Path(sys.argv[1]).resolve()), "evaluate", "--suite", suite, *map(str, more)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -41,7 +41,7 @@ def runs_in(cache):
 
 def check_list_of_files():
     """Scenario files are listed too, and not run."""
-    out, _ = finish(evaluate("--suite", "mixed", "--workloads", "vgg16_cifar10", "--workers", "4,8", "--seeds", 2, "--list"))
+    out, _ = finish(evaluate("--workloads", "vgg16_cifar10", "--workers", "4,8", "--seeds", 2, "--list", suite="mixed"))
     rows = [line.split() for line in out.splitlines()]
     assert rows[0] == ["scenario", "workload", "workers", "seed"], out
     assert rows[2:] == [["mixed", "vgg16_cifar10", workers, seed] for workers in "48" for seed in "12"], out
