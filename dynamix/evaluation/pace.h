@@ -2,7 +2,7 @@
 //
 // A time to target hangs on one moment: near a flat end of the curve a lucky evaluation ends a run
 // that an unlucky one lets go on for half of its time again. A pace is the mean over many losses on
-// the way, so that it tells policies apart with a quarter of the error (docs/judge.md). It says
+// the way, so that it tells policies apart with less than half of the error (docs/judge.md). It says
 // nothing of losses that only one of the two reached: time to target does. Pure.
 #pragma once
 

@@ -129,7 +129,7 @@ def text_of(name, module, data):
                                   f"{cost(name, module)}.{' ' + module.BEFORE if getattr(module, 'BEFORE', '') else ''}")])
     part = module.part(data["found"])
     days = data["date"] if data["begun"] == data["date"] else f"{data['begun']} to {data['date']}"
-    made = (f"Made by `scripts/reproduce {name}` on {days}, {duration(data['minutes'])} of commands. {of_policy(data)} What "
+    made = (f"Made by `scripts/reproduce {name}` on {days}, {duration(data['minutes'])} of commands (runs that were kept from before take none). {of_policy(data)} What "
             f"it is made of: [results/{name}.json](results/{name}.json).")
     if data.get("missing"):
         made += f" **Not run yet of it:** {list_of(data['missing'])}."
