@@ -117,7 +117,7 @@ void AddEvaluateCommand(CLI::App& app, VirtualSuite suite) {
       ->add_option(
           "--policies", flags->shared.policies,
           "rules (docs/rules.md), shipped policies or files, comma-separated; guarded:NAME "
-          "gives one the guard of live jobs")
+          "gives one the guard of live jobs, steps:NAME lets its jobs' schedules run by steps")
       ->capture_default_str();
   command
       ->add_option("--suite", flags->suite.path,

@@ -34,11 +34,18 @@ PolicySpec FileSpec(const std::string& name, const std::string& path) {
           model->objective, ChecksumOf(bytes.value())};
 }
 
-PolicySpec FindPlainOrGuarded(const std::string& name) {
-  if (!name.starts_with(kGuardedPrefix)) return FindPolicy(name);
-  PolicySpec spec = FindPolicy(name.substr(std::string_view(kGuardedPrefix).size()));
+PolicySpec FindWithPrefixes(const std::string& name) {
+  std::string_view plain = name;
+  const auto take = [&](std::string_view prefix) {
+    const bool found = plain.starts_with(prefix);
+    if (found) plain.remove_prefix(prefix.size());
+    return found;
+  };
+  const bool guarded = take(kGuardedPrefix), steps = take(kStepsPrefix);
+  PolicySpec spec = FindPolicy(std::string(plain));
   spec.name = name;
-  spec.guarded = true;
+  spec.guarded = guarded;
+  spec.steps = steps;
   return spec;
 }
 
@@ -63,7 +70,7 @@ std::vector<PolicySpec> FindPolicies(const std::string& names) {
   std::vector<PolicySpec> specs;
   std::stringstream stream(names);
   for (std::string name; std::getline(stream, name, ',');)
-    if (!name.empty()) specs.push_back(FindPlainOrGuarded(name));
+    if (!name.empty()) specs.push_back(FindWithPrefixes(name));
   if (specs.empty()) throw InputError::OutOfRange("--policies", names, "NAME[,NAME...]");
   return specs;
 }

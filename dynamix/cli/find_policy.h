@@ -16,7 +16,7 @@ PolicySpec FindPolicy(const std::string& name);
 // A rule or a shipped policy, never another file: for names that come over the network. Throws
 // InputError likewise.
 PolicySpec FindNamedPolicy(const std::string& name);
-// "a,b,c"; a name after "guarded:" gets the guard that live jobs have, for evaluations.
+// "a,b,c", for evaluations; names may follow the prefixes "guarded:" and "steps:", in this order.
 std::vector<PolicySpec> FindPolicies(const std::string& names);
 
 // The file of a learned policy as the user named it; nothing for rules, and when the file is gone

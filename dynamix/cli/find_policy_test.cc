@@ -70,6 +70,16 @@ TEST_F(FindPolicyTest, AnyPolicyCanBeEvaluatedWithTheGuard) {
       << "training has a flag for it";
 }
 
+TEST_F(FindPolicyTest, AnyPolicyCanBeEvaluatedWithSchedulesByStepsAndWithBoth) {
+  const std::vector<PolicySpec> specs = FindPolicies("steps:balanced,guarded:steps:balanced");
+  ASSERT_EQ(specs.size(), 2u);
+  EXPECT_TRUE(specs[0].steps && !specs[0].guarded);
+  EXPECT_TRUE(specs[1].steps && specs[1].guarded);
+  EXPECT_EQ(specs[1].name, "guarded:steps:balanced");
+  EXPECT_EQ(specs[1].make()->name(), "balanced");
+  EXPECT_THROW(FindPolicies("steps:guarded:balanced"), InputError) << "one spelling of it";
+}
+
 TEST_F(FindPolicyTest, AFileThatIsRefusedIsNamedWithTheReason) {
   EXPECT_THAT(Complaint("ape"), HasSubstr("ape.safetensors' is refused"));
 }

@@ -1,6 +1,7 @@
 #include "dynamix/cli/train_command.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -43,10 +44,16 @@ void Override(const TrainFlags& flags, Workload& workload, Scenario& scenario) {
     workload.optimizer.planned_samples = flags.epochs * TrainingSamples(workload.model.dataset);
     scenario.sample_budget = 1;
   }
-  if (flags.rule.empty()) return;
-  const auto rule = ParseLearningRateRule(flags.rule);
-  if (!rule) throw InputError::OutOfRange("--rule", flags.rule, "none, linear, sqrt or adascale");
-  workload.optimizer.rule = *rule;
+  if (!flags.rule.empty()) {
+    const auto rule = ParseLearningRateRule(flags.rule);
+    if (!rule) throw InputError::OutOfRange("--rule", flags.rule, "none, linear, sqrt or adascale");
+    workload.optimizer.rule = *rule;
+  }
+  if (!flags.clock.empty()) {
+    const auto clock = ParseScheduleClock(flags.clock);
+    if (!clock) throw InputError::OutOfRange("--clock", flags.clock, "samples or steps");
+    workload.optimizer.clock = *clock;
+  }
 }
 
 // Who started this rank knows how many there are; who started none of it asks with --workers.
@@ -125,7 +132,7 @@ void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedClust
   const double most_s =
       environment.limits().seconds > 0 ? environment.limits().seconds : BudgetSeconds(job.spec);
   RunFigures figures;
-  double seen = 0;
+  double seen = 0;  // of the schedule
   const auto on_window = [&](const Round& round, const Decision& decision, const Truth& truth) {
     if (interrupted) throw Interrupted();
     folder.AddRound(RoundJson(round, decision, truth));
@@ -135,9 +142,9 @@ void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedClust
     std::snprintf(note, sizeof note,
                   "accuracy %.4f  loss %.3f  global batch %.0f  %.1f s on the job's clock",
                   truth.held_out_accuracy, truth.held_out_loss, round.GlobalBatch(), truth.seconds);
-    bar->Advance(static_cast<long>(environment.samples_seen() - seen), note,
+    bar->Advance(std::lround((truth.progress - seen) * environment.planned_samples()), note,
                  truth.seconds / most_s);
-    seen = environment.samples_seen();
+    seen = truth.progress;
   };
   const bool full = flags.full || flags.epochs > 0;
   const double equal_time = full ? std::numeric_limits<double>::infinity() : flags.time_s;
@@ -264,6 +271,9 @@ void AddOverrides(CLI::App& command, TrainFlags& flags) {
   command.add_option("--width", flags.width, "factor on the model's channel counts")
       ->check(CLI::Range(1e-3, 8.0));
   command.add_option("--rule", flags.rule, "learning-rate rule: none, linear, sqrt, adascale");
+  command.add_option("--clock", flags.clock,
+                     "what moves the schedule on: samples, or steps, each as long as the rule's "
+                     "factor on the learning rate (docs/training.md)");
   command.add_option("--learning-rate", flags.learning_rate, "at the base batch")
       ->check(CLI::Range(1e-9, 1e3));
   command.add_option("--samples", flags.planned_samples, "planned samples: the schedule's length")

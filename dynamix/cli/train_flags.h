@@ -30,7 +30,7 @@ struct TrainFlags {
   bool no_record = false;
   bool compared = false;  // started by dynamix compare, which says itself how a run goes on
   // Overrides of the workload; 0 and empty leave it as it is.
-  std::string model, rule;
+  std::string model, rule, clock;
   double width = 0, planned_samples = 0, learning_rate = 0;
   double target_accuracy = 0, target_loss = 0;  // at most one
   int start_batch = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -106,6 +107,7 @@ struct LiveRank {
   FolderLock lock;                    // of one that became rank 0
   RunFigures figures;
   double shown_samples = 0, shown_seconds = 0, samples_per_s = 0;
+  double shown_progress = 0;
   double most_s = 0;         // the run ends then; 0: no limit
   std::string told;          // of the job's warnings
   std::vector<int> members;  // last seen
@@ -143,6 +145,7 @@ LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
       std::make_unique<LiveJob>(*group, *worker, classifier, advisor.get(), JobOptions(flags, job));
   OrThrow(live->Start());
   shown_samples = live->state().samples;
+  shown_progress = live->state().progress;
   shown_seconds = live->state().seconds;
   most_s = JobOptions(flags, job).most_seconds;
   micro_batch = worker->micro_batch();
@@ -226,7 +229,6 @@ WorkerOptions LiveRank::Options(const TrainFlags& flags, const TrainJob& job) {
 LiveJobOptions LiveRank::JobOptions(const TrainFlags& flags, const TrainJob& job) const {
   LiveJobOptions options;
   options.name = job.training;
-  options.planned_samples = job.spec.workload.optimizer.planned_samples;
   options.target_accuracy = job.spec.workload.target.accuracy;
   options.target_loss = job.spec.workload.target.loss;
   options.stop_at_target = !flags.full && flags.time_s == 0 && flags.epochs == 0;
@@ -290,7 +292,10 @@ void LiveRank::Show(ProgressBar& bar) {
   char note[160];
   std::snprintf(note, sizeof note, "accuracy %.4f  loss %.3f  %.0f samples/s  batches %s",
                 state.accuracy, state.loss, samples_per_s, batches.c_str());
-  bar.Advance(static_cast<long>(samples), note, most_s > 0 ? state.seconds / most_s : 0);
+  const double planned = wanted.spec.workload.optimizer.planned_samples;
+  bar.Advance(std::lround((state.progress - shown_progress) * planned), note,
+              most_s > 0 ? state.seconds / most_s : 0);
+  shown_progress = state.progress;
   shown_samples = state.samples;
   shown_seconds = state.seconds;
   if (members != group->members()) {
@@ -377,8 +382,9 @@ void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
     const auto show = [&] {
       if (!bar || (first() && !drawn)) {
         drawn = first();
-        bar.emplace("train", static_cast<long>(job.spec.workload.optimizer.planned_samples),
-                    flags.json || !drawn, static_cast<long>(rank.live->state().samples));
+        const double planned = job.spec.workload.optimizer.planned_samples;
+        bar.emplace("train", static_cast<long>(planned), flags.json || !drawn,
+                    std::lround(rank.live->state().progress * planned));
       }
       rank.Show(*bar);
     };

@@ -16,6 +16,7 @@ namespace dynamix {
 struct Truth {
   double seconds = 0;         // since the start of the job
   double samples = 0;         // seen since then
+  double progress = 0;        // part of the schedule that is over; above 1 after its end
   double window_seconds = 0;  // length of the last window
   double held_out_loss = 0;
   double held_out_accuracy = 0;
@@ -23,8 +24,7 @@ struct Truth {
   bool out_of_time = false;  // the job's time or sample budget is spent
   // The job's whole time budget, which a missed target is booked with; infinite: none.
   double budget_seconds = 0;
-  // The planned samples are seen and the schedule has taken the learning rate down with them:
-  // little will change any more.
+  // The schedule is over and has taken the learning rate down: little will change any more.
   bool schedule_ended = false;
 };
 

@@ -14,6 +14,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kRuleNames = {"none", "linear", "sqrt", "adascale"};
 constexpr std::array<std::string_view, kScheduleCount> kScheduleNames = {"constant", "cosine",
                                                                          "step", "warmup"};
+constexpr std::array<std::string_view, kScheduleClockCount> kClockNames = {"samples", "steps"};
 constexpr double kWarmupShare = 0.05;
 
 template <typename Enum, std::size_t kCount>
@@ -32,12 +33,16 @@ double CosineFactor(double progress) {
 
 std::string_view Name(LearningRateRule rule) { return kRuleNames[static_cast<int>(rule)]; }
 std::string_view Name(Schedule schedule) { return kScheduleNames[static_cast<int>(schedule)]; }
+std::string_view Name(ScheduleClock clock) { return kClockNames[static_cast<int>(clock)]; }
 
 std::optional<LearningRateRule> ParseLearningRateRule(std::string_view name) {
   return Parse<LearningRateRule>(name, kRuleNames);
 }
 std::optional<Schedule> ParseSchedule(std::string_view name) {
   return Parse<Schedule>(name, kScheduleNames);
+}
+std::optional<ScheduleClock> ParseScheduleClock(std::string_view name) {
+  return Parse<ScheduleClock>(name, kClockNames);
 }
 
 double LearningRateFactor(LearningRateRule rule, double global_batch, double base_batch,
@@ -72,6 +77,10 @@ double ScheduleFactor(Schedule schedule, double progress) {
                                : CosineFactor((at - kWarmupShare) / (1 - kWarmupShare));
   }
   return 1;
+}
+
+double ScheduleAdvance(ScheduleClock clock, double global_batch, double base_batch, double factor) {
+  return clock == ScheduleClock::kSteps ? base_batch * factor : global_batch;
 }
 
 }  // namespace dynamix

@@ -7,7 +7,7 @@
 //   sqrt      sqrt(s)                               Krizhevsky 2014; for Adam Malladi et al. 2022
 //   adascale  (phi / B_base + 1) / (phi / B + 1)    Johnson et al. 2020, the gain ratio; in [1, s]
 //
-// Schedules are indexed by samples seen, not by steps.
+// A schedule runs by samples, or by the length of steps (ScheduleClock).
 #pragma once
 
 #include <optional>
@@ -26,8 +26,8 @@ std::optional<LearningRateRule> ParseLearningRateRule(std::string_view name);
 double LearningRateFactor(LearningRateRule rule, double global_batch, double base_batch,
                           double noise_scale);
 
-// Schedules, by progress = samples seen over samples planned (clamped to [0, 1]), relative to the
-// base rate:
+// Schedules, by progress = the clock's position over samples planned (clamped to [0, 1]), relative
+// to the base rate:
 //   constant  1
 //   cosine    0.01 + 0.99 * (1 + cos(pi * progress)) / 2
 //   step      1, then 0.1 from one half, then 0.01 from three quarters
@@ -40,5 +40,19 @@ inline constexpr int kScheduleCount = 4;
 std::string_view Name(Schedule schedule);
 std::optional<Schedule> ParseSchedule(std::string_view name);
 double ScheduleFactor(Schedule schedule, double progress);
+
+// What moves a schedule on. At the base batch both clocks are the same.
+//   samples   an iteration counts its samples: so many epochs, whatever the batch
+//   steps     an iteration counts base batch * factor: as many samples as the base batch needs, in
+//             small steps, to move the weights as far. A large batch whose rate does not grow with it
+//             then does not use up the schedule before the job has got anywhere; it sees more epochs.
+// Values are on the wire and in the C interface: append, never renumber.
+enum class ScheduleClock : int { kSamples = 0, kSteps };
+inline constexpr int kScheduleClockCount = 2;
+
+std::string_view Name(ScheduleClock clock);
+std::optional<ScheduleClock> ParseScheduleClock(std::string_view name);
+// How far an iteration moves the schedule, in samples; `factor` is the learning-rate rule's.
+double ScheduleAdvance(ScheduleClock clock, double global_batch, double base_batch, double factor);
 
 }  // namespace dynamix

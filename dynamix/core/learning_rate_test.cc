@@ -40,6 +40,20 @@ TEST(LearningRateTest, NamesAndParsersAgree) {
     EXPECT_EQ(Name(*ParseSchedule(name)), name);
   EXPECT_FALSE(ParseLearningRateRule("cubic"));
   EXPECT_FALSE(ParseSchedule(""));
+  for (const char* name : {"samples", "steps"}) EXPECT_EQ(Name(*ParseScheduleClock(name)), name);
+  EXPECT_FALSE(ParseScheduleClock("epochs"));
+}
+
+TEST(ScheduleTest, ByStepsAnIterationCountsWhatItsRateIsWorthAtTheBaseBatch) {
+  EXPECT_EQ(ScheduleAdvance(ScheduleClock::kSamples, 1024, 128, 2.5), 1024);
+  EXPECT_EQ(ScheduleAdvance(ScheduleClock::kSteps, 1024, 128, 2.5), 320);
+  for (const auto rule : {LearningRateRule::kNone, LearningRateRule::kLinear,
+                          LearningRateRule::kSqrt, LearningRateRule::kAdaScale}) {
+    const double factor = LearningRateFactor(rule, 128, 128, 700);
+    EXPECT_DOUBLE_EQ(ScheduleAdvance(ScheduleClock::kSteps, 128, 128, factor), 128) << Name(rule);
+  }
+  const double linear = LearningRateFactor(LearningRateRule::kLinear, 1024, 128, 700);
+  EXPECT_DOUBLE_EQ(ScheduleAdvance(ScheduleClock::kSteps, 1024, 128, linear), 1024);
 }
 
 TEST(ScheduleTest, SchedulesFallFromOneAndStayPositive) {

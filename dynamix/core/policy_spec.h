@@ -13,6 +13,8 @@ namespace dynamix {
 
 // In front of a policy's name: the policy under the guard (arbitrator/guard.h), in evaluations.
 inline constexpr char kGuardedPrefix[] = "guarded:";
+// And: its jobs' schedules run by steps (ScheduleClock).
+inline constexpr char kStepsPrefix[] = "steps:";
 
 struct PolicySpec {
   std::string name;       // as shown in tables
@@ -22,7 +24,7 @@ struct PolicySpec {
   std::function<std::unique_ptr<Policy>()> make;
   Objective objective = {};   // of a learned policy: what it was learned for
   std::string checksum = {};  // SHA-256 of its file; empty: a rule
-  bool guarded = false;
+  bool guarded = false, steps = false;
 };
 
 }  // namespace dynamix

@@ -32,6 +32,7 @@ struct RoundEntry {
 struct JobSettings {
   LearningRateRule rule = LearningRateRule::kNone;
   Schedule schedule = Schedule::kConstant;
+  ScheduleClock clock = ScheduleClock::kSamples;
   bool adaptive = false;  // the optimizer scales every weight's step by itself (Adam, AdamW)
   double base_learning_rate = kMissing;  // at the start of the job, > 0
   double base_batch = kMissing;          // global batch the base learning rate belongs to, > 0

@@ -28,22 +28,23 @@
 // temperature (rate over batch) relative to its base. While phi is far below B_0 there is no noise to
 // speak of, hence w.
 //
-// The schedule. It runs by samples: at s = samples seen over samples planned, x S more samples (S
-// planned) at batch B are x S / B steps and bring the job forward by
+// The schedule. Its clock (learning_rate.h) counts A(B) samples for a step, B by samples and f B_0 by
+// steps. At the part s of the schedule, x S more of its S samples at batch B are x S / A steps and
+// bring the job forward by
 //
-//   D(B, x) = S P(B) / B * integral of sigma from s to s + x
+//   D(B, x) = S P(B) / A(B) * integral of sigma from s to s + x
 //
-// A large batch whose rate does not grow with it uses up the schedule before the target is reached;
-// a linear rule loses nothing. How far away the target is, is not known. It is taken as far as the
+// By samples, a large batch whose rate does not grow with it uses up the schedule before the target is
+// reached; a linear rule loses nothing. By steps, only what curvature and noise take is lost. How far away the target is, is not known. It is taken as far as the
 // base batch gets in the part `horizon` of what is left of the schedule:
 //
 //   D* = D(B_0, horizon (1 - s))
 //
 // With x(B) the solution of D(B, x) = D*, and T(B) the time of an iteration (time_line.h),
 //
-//   time to go = x(B) S / B * T(B)
+//   time to go = x(B) S / A(B) * T(B)
 //
-// On a constant schedule x is proportional to B / P(B), so that the least time to go is the most
+// On a constant schedule x is proportional to A(B) / P(B), so that the least time to go is the most
 // progress per second, P(B) / T(B). S divides out.
 #include "dynamix/core/time_to_go.h"
 
@@ -57,7 +58,7 @@ namespace {
 // nothing is left of it.
 constexpr double kLeastHorizon = 0.02;
 
-// Samples seen over samples planned; missing when nobody reports it.
+// The part of the schedule that is over; missing when nobody reports it.
 double MeanProgress(const Round& round) {
   return MeanOver(round, [](const Report& r) {
     return IsMissing(r.training.progress) ? kMissing : std::clamp(r.training.progress, 0.0, 1.0);
@@ -99,6 +100,7 @@ double TimeToGo::ScheduleAhead::Span(double sum) const {
 
 TimeToGo::TimeToGo(const Round& round, double noise, const TimeToGoOptions& options)
     : rule_(round.rule),
+      clock_(round.clock),
       adaptive_(round.adaptive),
       base_(BaseBatch(round)),
       noise_(noise),
@@ -111,17 +113,26 @@ TimeToGo::TimeToGo(const Round& round, double noise, const TimeToGoOptions& opti
                 ahead_.Sum(std::max(kLeastHorizon, options.horizon * (1 - KnownProgress(round))))) {
 }
 
+double TimeToGo::Factor(double batch) const {
+  return LearningRateFactor(rule_, batch, base_, noise_);
+}
+
 double TimeToGo::Worth(double batch) const {
-  const double f = LearningRateFactor(rule_, batch, base_, noise_);
+  const double f = Factor(batch);
   if (adaptive_)
     return f * (std::sqrt((1 + noise_ / base_) / (1 + noise_ / batch)) - curvature_part_ * f);
   return f * (1 - curvature_part_ * f - noise_part_ * f * base_ / batch);
 }
 
+double TimeToGo::Advance(double batch) const {
+  return ScheduleAdvance(clock_, batch, base_, Factor(batch));
+}
+
 double TimeToGo::Speed(double batch, double iteration_ms) const {
   const double worth = Worth(batch);
   if (worth <= 0) return 0;
-  return batch / (ahead_.Span(distance_ * batch / worth) * iteration_ms);
+  const double advance = Advance(batch);
+  return advance / (ahead_.Span(distance_ * advance / worth) * iteration_ms);
 }
 
 }  // namespace dynamix

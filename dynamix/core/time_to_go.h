@@ -43,9 +43,12 @@ class TimeToGo {
     std::array<double, kCells + 1> sums_;
   };
 
-  double Worth(double batch) const;  // P(B)
+  double Factor(double batch) const;   // f(B)
+  double Worth(double batch) const;    // P(B)
+  double Advance(double batch) const;  // A(B)
 
   LearningRateRule rule_;
+  ScheduleClock clock_;
   bool adaptive_;
   double base_, noise_;
   double noise_part_, curvature_part_;

@@ -58,7 +58,7 @@ JobResult RunReference(const PopulationJob& job, SimulatedCluster& cluster,
     result.windows += 1;
   };
   record();
-  while (cluster.samples_seen() < cluster.planned_samples()) {
+  while (cluster.truth().progress < 1) {
     cluster.Advance(cluster.BalancedSizes(cluster.base_batch()));
     record();
   }
@@ -96,10 +96,12 @@ PlannedRun Plan(const PopulationJob& job, const PolicySpec* policy, const Result
   const std::string name = policy != nullptr ? policy->name : kReference;
   // A file is known by what it holds: it may go by several names.
   const std::string checksum = policy != nullptr ? policy->checksum : "";
-  const std::string guard = policy != nullptr && policy->guarded ? kGuardedPrefix : "";
+  std::string prefix;
+  if (policy != nullptr && policy->guarded) prefix += kGuardedPrefix;
+  if (policy != nullptr && policy->steps) prefix += kStepsPrefix;
   run.key = checksum.empty()
                 ? KeyOf(job, name, name)
-                : KeyOf(job, guard + "sha256:" + checksum, guard + checksum.substr(0, 12));
+                : KeyOf(job, prefix + "sha256:" + checksum, prefix + checksum.substr(0, 12));
   run.name = job.name() + " " + name;
   if (!fresh.contains(name)) run.result = cache.Find(run.key);
   if (run.result) run.result->policy = name;
@@ -199,9 +201,10 @@ Judgement Judge(Population population, const std::vector<PopulationJob>& jobs,
   std::erase_if(runs, [&](const PlannedRun& run) { return targets.count(run.job) == 0; });
   Complete(runs, cache, options.runs, [&](int i) {
     const PopulationJob& job = *runs[i].job;
-    const auto cluster = make(job.spec, OptionsOf(job));
+    const JobSpec spec = JobUnder(*runs[i].policy, job.spec);
+    const auto cluster = make(spec, OptionsOf(job));
     cluster->set_limits(LimitsOf(job, targets.at(&job)));
-    return RunPolicy(job.spec, *runs[i].policy, *cluster, options.runs);
+    return RunPolicy(spec, *runs[i].policy, *cluster, options.runs);
   });
   for (PlannedRun& run : runs) judgement.results.push_back(std::move(*run.result));
   return judgement;

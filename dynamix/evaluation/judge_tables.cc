@@ -152,6 +152,13 @@ std::string Sentence(const Comparison& comparison) {
          std::to_string(comparison.losses) + " lost)";
 }
 
+// As its authors meant it: without a guard, on the schedule's own clock.
+bool IsPlainRule(const JudgedPolicy& policy) {
+  const auto begins = [&](const char* prefix) { return policy.name.starts_with(prefix); };
+  return policy.checksum.empty() && !begins("static") && !begins(kGuardedPrefix) &&
+         !begins(kStepsPrefix);
+}
+
 }  // namespace
 
 std::vector<std::string> Baselines::names() const {
@@ -163,7 +170,7 @@ std::vector<std::string> Baselines::names() const {
 Baselines BaselinesOf(const Judgement& judgement) {
   std::vector<std::string> rules;
   for (const JudgedPolicy& policy : judgement.policies)
-    if (policy.checksum.empty() && !policy.name.starts_with("static")) rules.push_back(policy.name);
+    if (IsPlainRule(policy)) rules.push_back(policy.name);
   return {.best_rule = rules.empty() ? "" : BestOf(judgement.results, rules)};
 }
 

@@ -120,6 +120,25 @@ TEST_F(JudgeTest, AFileIsKnownByItsChecksumAndARuleByItsName) {
   EXPECT_EQ(made_, 6);
 }
 
+// Fixed sizes at twice the base batch under rule none: by samples the step schedule ends after half
+// of the steps.
+TEST_F(JudgeTest, APolicyMayHaveItsJobsOnTheOtherClockWithRunsAndARowOfItsOwn) {
+  for (PopulationJob& job : jobs_) {
+    OptimizerOptions& optimizer = job.spec.workload.optimizer;
+    optimizer.schedule = Schedule::kStep;
+    optimizer.base_batch = 8.0 * job.spec.workers;
+  }
+  PolicySpec by_steps = File("steps:mine", "abc");
+  by_steps.steps = true;
+  const Judgement judgement = Run({Rule("static"), File("mine", "abc"), by_steps, Rule("steps:balanced")});
+  EXPECT_EQ(made_, 15);
+  ASSERT_EQ(judgement.results.size(), 12u);
+  const JobResult &samples = judgement.results[1], &steps = judgement.results[2];
+  EXPECT_EQ(steps.policy, "steps:mine");
+  EXPECT_NE(steps.time_to_target_s, samples.time_to_target_s);
+  EXPECT_EQ(BaselinesOf(judgement).best_rule, "") << "rules are compared on their own clock";
+}
+
 TEST_F(JudgeTest, GoesOnAfterAnInterruption) {
   class Stopped : public std::exception {};
   options_.runs.threads = 1;

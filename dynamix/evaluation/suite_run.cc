@@ -69,14 +69,18 @@ std::vector<JobResult> RunSuiteJob(const JobSpec& job, const std::vector<PolicyS
                                    const MiniaturePools& pools, const SuiteRunOptions& options,
                                    std::vector<RunRecord>* shown) {
   const Task task = MakeTask(job, pools);
+  Task by_steps = task;
+  by_steps.job.workload.optimizer.clock = ScheduleClock::kSteps;
   std::vector<PolicySpec> all = policies;
   if (options.all_static)
     for (PolicySpec& spec : SpecsOf(StaticSizes(task), options)) all.push_back(std::move(spec));
   std::vector<JobResult> results;
   for (const PolicySpec& spec : all) {
     const bool show = shown != nullptr && shown->size() < policies.size();
-    results.push_back(RunPolicy(job, spec, *task.MakeEnvironment(), options, task.reference_seconds,
-                                &task.reference, show ? &shown->emplace_back() : nullptr));
+    results.push_back(RunPolicy(JobUnder(spec, job), spec,
+                                *(spec.steps ? by_steps : task).MakeEnvironment(), options,
+                                task.reference_seconds, &task.reference,
+                                show ? &shown->emplace_back() : nullptr));
   }
   if (options.bounds) {
     results.push_back(Named(BoundResult(BestConstantBatch(task)), job, "best_constant"));
@@ -87,6 +91,11 @@ std::vector<JobResult> RunSuiteJob(const JobSpec& job, const std::vector<PolicyS
 }
 
 }  // namespace
+
+JobSpec JobUnder(const PolicySpec& policy, JobSpec job) {
+  if (policy.steps) job.workload.optimizer.clock = ScheduleClock::kSteps;
+  return job;
+}
 
 JobResult RunPolicy(const JobSpec& job, const PolicySpec& spec, SimulatedCluster& environment,
                     const SuiteRunOptions& options, double equal_time_s,
@@ -152,8 +161,9 @@ std::vector<JobResult> RunVirtualSuite(const std::vector<JobSpec>& jobs,
   ParallelFor(static_cast<int>(runs.size()), options.threads, [&](int i) {
     const auto& [job, spec] = runs[i];
     const bool show = shown != nullptr && i < static_cast<int>(shown->size());
+    const JobSpec own = JobUnder(spec, *job);
     results[i] =
-        RunPolicy(*job, spec, *make(*job, {}), options, 0, nullptr, show ? &(*shown)[i] : nullptr);
+        RunPolicy(own, spec, *make(own, {}), options, 0, nullptr, show ? &(*shown)[i] : nullptr);
     if (options.callbacks.finished)
       options.callbacks.finished(job->workload.name + " x" + std::to_string(job->workers) + " " +
                                  spec.name);

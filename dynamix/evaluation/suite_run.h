@@ -49,6 +49,9 @@ struct SuiteRunOptions {
   RunCallbacks callbacks;
 };
 
+// The job as a policy asks for it: with another clock of its schedule.
+JobSpec JobUnder(const PolicySpec& policy, JobSpec job);
+
 // One policy on one job, recorded in options.record if that is named. `reference` null: the job has
 // none. `trace`, if not null, gets what the run did.
 JobResult RunPolicy(const JobSpec& job, const PolicySpec& policy, SimulatedCluster& environment,

@@ -46,6 +46,7 @@ void MiniatureOptions::Validate() const {
   RequireEnum("optimizer.kind", optimizer.kind, kOptimizerKindCount);
   RequireEnum("optimizer.rule", optimizer.rule, kLearningRateRuleCount);
   RequireEnum("optimizer.schedule", optimizer.schedule, kScheduleCount);
+  RequireEnum("optimizer.clock", optimizer.clock, kScheduleClockCount);
   RequireInRange("optimizer.learning_rate", optimizer.learning_rate, 1e-9, 1e3);
   RequireInRange("optimizer.momentum", optimizer.momentum, 0.0, 0.999);
   RequireInRange("optimizer.weight_decay", optimizer.weight_decay, 0.0, 1.0);

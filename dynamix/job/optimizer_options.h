@@ -18,17 +18,23 @@ struct OptimizerOptions {
   double base_batch = 128;      // global batch the learning rate belongs to, > 0
   LearningRateRule rule = LearningRateRule::kNone;
   Schedule schedule = Schedule::kConstant;
+  ScheduleClock clock = ScheduleClock::kSamples;
   double planned_samples = 1e6;  // the schedule's length, > 0
 
   // The optimizer scales every weight's step by itself.
   bool adaptive() const { return kind != OptimizerKind::kSgd; }
   // Of an iteration:
   //   learning_rate
-  //   * schedule(samples seen / planned samples)
+  //   * schedule(position of its clock / planned samples)
   //   * rule(global batch, base batch, noise scale)
-  double LearningRate(double global_batch, double samples_seen, double noise_scale) const {
-    return learning_rate * ScheduleFactor(schedule, samples_seen / planned_samples) *
+  double LearningRate(double global_batch, double position, double noise_scale) const {
+    return learning_rate * ScheduleFactor(schedule, position / planned_samples) *
            LearningRateFactor(rule, global_batch, base_batch, noise_scale);
+  }
+  // How far an iteration moves the clock, in samples.
+  double Advance(double global_batch, double noise_scale) const {
+    return ScheduleAdvance(clock, global_batch, base_batch,
+                           LearningRateFactor(rule, global_batch, base_batch, noise_scale));
   }
 };
 
@@ -36,6 +42,7 @@ struct OptimizerOptions {
 inline JobSettings SettingsOf(const OptimizerOptions& optimizer) {
   return {.rule = optimizer.rule,
           .schedule = optimizer.schedule,
+          .clock = optimizer.clock,
           .adaptive = optimizer.adaptive(),
           .base_learning_rate = optimizer.learning_rate,
           .base_batch = optimizer.base_batch};

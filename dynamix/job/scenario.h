@@ -76,7 +76,7 @@ struct Scenario {
   double server_mbps = 10000;  // the parameter server's link, (0, 1e6]
   ScenarioClock clock = ScenarioClock::kRun;
   double time_budget = 2;                         // in units of the clock, > 0
-  double sample_budget = 8;                       // in planned samples of the workload, > 0
+  double sample_budget = 8;                       // in lengths of the workload's schedule, > 0
   double late_reports = 0;                        // chance that a report misses its round, [0, 0.5]
   NetworkTier network_tier = NetworkTier::kEbpf;  // where network measurements come from
   std::vector<NodeGroup> nodes{{}};

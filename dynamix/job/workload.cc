@@ -40,6 +40,7 @@ void VisitOptimizer(TomlFields& fields, OptimizerOptions& optimizer) {
   fields.Number("base_batch", optimizer.base_batch, 1, 1e9);
   fields.Choice("rule", optimizer.rule, NamesOf<LearningRateRule, kLearningRateRuleCount>());
   fields.Choice("schedule", optimizer.schedule, NamesOf<Schedule, kScheduleCount>());
+  fields.Choice("clock", optimizer.clock, NamesOf<ScheduleClock, kScheduleClockCount>());
   fields.Number("planned_samples", optimizer.planned_samples, 1, 1e15);
 }
 

@@ -54,7 +54,7 @@ TEST(WorkloadTest, ReadsBothEngines) {
 TEST(WorkloadTest, ReadsHowTransformersAreTrained) {
   const OptimizerOptions optimizer =
       ParseWorkload(
-          "[optimizer]\nkind = 'adamw'\nweight_decay = 0.1\nschedule = 'warmup'\n"
+          "[optimizer]\nkind = 'adamw'\nweight_decay = 0.1\nschedule = 'warmup'\nclock = 'steps'\n"
           "[convergence]\nengine = 'quadratic'\n[target]\nloss = 2",
           "w")
           .optimizer;
@@ -62,6 +62,7 @@ TEST(WorkloadTest, ReadsHowTransformersAreTrained) {
   EXPECT_TRUE(optimizer.adaptive());
   EXPECT_EQ(optimizer.weight_decay, 0.1);
   EXPECT_EQ(optimizer.schedule, Schedule::kWarmup);
+  EXPECT_EQ(optimizer.clock, ScheduleClock::kSteps);
 }
 
 TEST(WorkloadTest, WhatIsWrittenReadsBackTheSame) {

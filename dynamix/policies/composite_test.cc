@@ -93,6 +93,48 @@ TEST(CompositePolicyTest, OnACosineScheduleItTakesTheLeastTimeToGo) {
   EXPECT_NEAR(std::log(loop.global_batch() / best), 0, 0.1) << best;
 }
 
+// The same by steps, with a rule whose factor is not 1: a step counts 256 * sqrt(batch / 256).
+TEST(CompositePolicyTest, OnACosineScheduleByStepsItTakesTheLeastTimeToGo) {
+  Loop loop = Composite(LearningRateRule::kSqrt, Schedule::kCosine);
+  loop.round().clock = ScheduleClock::kSteps;
+  loop.Run(60);
+  const TimeToGoOptions options;
+  constexpr double kStart = 0.1, kStep = 1e-3;
+  const auto rate = [](double batch) { return std::sqrt(batch / 256); };
+  const auto worth = [&](double batch) {
+    const double f = rate(batch);
+    return f * (1 - options.curvature * f - options.noise * 500 / 756 * f * 256 / batch);
+  };
+  const auto factor = [](double at) {
+    return ScheduleFactor(Schedule::kCosine, std::min(at, 1.0));
+  };
+  double distance = 0;  // D* / S
+  for (double x = 0; x < options.horizon * (1 - kStart); x += kStep)
+    distance += worth(256) / 256 * factor(kStart + x) * kStep;
+  const auto speed = [&](double batch) {
+    const double advance = 256 * rate(batch);
+    double x = 0;
+    for (double gone = 0; gone < distance && x < 100; x += kStep)
+      gone += worth(batch) / advance * factor(kStart + x) * kStep;
+    return worth(batch) > 0 ? 1 / (x / advance * (5 + batch / 8 + 30)) : 0;
+  };
+  double best = 64;
+  for (double batch = 64; batch < 4000; batch *= 1.02)
+    if (speed(batch) > speed(best)) best = batch;
+  EXPECT_NEAR(std::log(loop.global_batch() / best), 0, 0.1) << best;
+}
+
+TEST(CompositePolicyTest, ByStepsALargeBatchIsNotHeldBackByTheSchedule) {
+  Loop samples = Composite(LearningRateRule::kNone, Schedule::kCosine);
+  Loop steps = Composite(LearningRateRule::kNone, Schedule::kCosine);
+  steps.round().clock = ScheduleClock::kSteps;
+  for (Loop* loop : {&samples, &steps}) {
+    loop->communication_ms = 2000;
+    loop->Run(40);
+  }
+  EXPECT_GT(steps.global_batch(), 1.5 * samples.global_batch());
+}
+
 // The user lowered the rate; growing with the rule would raise it again.
 TEST(CompositePolicyTest, AStepDownOfTheRateIsNoLeaveToGrow) {
   for (const bool adaptive : {false, true}) {

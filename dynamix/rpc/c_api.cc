@@ -45,9 +45,11 @@ dynamix::AdvisedWorkerOptions Translate(const dynamix_options& from) {
   dynamix::RequireInRange("learning_rate_rule", from.learning_rate_rule, 0,
                           dynamix::kLearningRateRuleCount - 1);
   dynamix::RequireInRange("schedule", from.schedule, 0, dynamix::kScheduleCount - 1);
+  dynamix::RequireInRange("clock", from.clock, 0, dynamix::kScheduleClockCount - 1);
   dynamix::RequireInRange("adaptive", from.adaptive, 0, 1);
   to.advisor.settings.rule = static_cast<dynamix::LearningRateRule>(from.learning_rate_rule);
   to.advisor.settings.schedule = static_cast<dynamix::Schedule>(from.schedule);
+  to.advisor.settings.clock = static_cast<dynamix::ScheduleClock>(from.clock);
   to.advisor.settings.adaptive = from.adaptive == 1;
   to.advisor.settings.base_learning_rate = from.base_learning_rate;
   to.advisor.settings.base_batch = from.base_batch;

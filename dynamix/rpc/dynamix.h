@@ -55,6 +55,7 @@ typedef struct dynamix_options {
   /* A number that all ranks of one training give, drawn by one of them: another training of the
    * same job name is then refused while this one lives. Default 0: none. */
   unsigned long long run;
+  int clock; /* the schedule's: 0 samples, 1 steps of the learning rate's length; default 0 */
 } dynamix_options;
 
 /* One iteration as this rank saw it; NaN: not measured (the default of every field). */
@@ -62,7 +63,7 @@ typedef struct dynamix_iteration {
   size_t struct_size;
   double iteration_ms, compute_ms, wait_ms, communication_ms;
   double loss, accuracy, gradient_norm, noise_scale, learning_rate;
-  double progress; /* samples seen over samples planned */
+  double progress; /* part of the schedule that is over; by samples: seen over planned */
 } dynamix_iteration;
 
 typedef struct dynamix_counts {

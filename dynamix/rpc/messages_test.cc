@@ -72,6 +72,7 @@ TEST(MessagesTest, SettingsArriveAsTheyWereSent) {
   JoinMessage message{.worker = {"text-1", 0, 7}, .size = 2};
   message.settings = {.rule = LearningRateRule::kSqrt,
                       .schedule = Schedule::kWarmup,
+                      .clock = ScheduleClock::kSteps,
                       .adaptive = true,
                       .base_learning_rate = 0.003,
                       .base_batch = 64,
@@ -83,6 +84,7 @@ TEST(MessagesTest, SettingsArriveAsTheyWereSent) {
   const JobSettings& settings = back.value().settings;
   EXPECT_EQ(settings.rule, LearningRateRule::kSqrt);
   EXPECT_EQ(settings.schedule, Schedule::kWarmup);
+  EXPECT_EQ(settings.clock, ScheduleClock::kSteps);
   EXPECT_TRUE(settings.adaptive);
   EXPECT_EQ(settings.base_learning_rate, 0.003);
   EXPECT_EQ(settings.base_batch, 64);

@@ -110,6 +110,7 @@ void Write(const JoinMessage& message, v1::JoinRequest& to) {
   const JobSettings& settings = message.settings;
   to.set_learning_rate_rule(static_cast<int>(settings.rule));
   to.set_schedule(static_cast<int>(settings.schedule));
+  to.set_clock(static_cast<int>(settings.clock));
   to.set_adaptive(settings.adaptive);
   if (!IsMissing(settings.base_learning_rate))
     to.set_base_learning_rate(settings.base_learning_rate);
@@ -135,6 +136,8 @@ Result<JoinMessage> Read(const v1::JoinRequest& from) {
       std::clamp(from.learning_rate_rule(), 0, kLearningRateRuleCount - 1));
   message.settings.schedule =
       static_cast<Schedule>(std::clamp(from.schedule(), 0, kScheduleCount - 1));
+  message.settings.clock =
+      static_cast<ScheduleClock>(std::clamp(from.clock(), 0, kScheduleClockCount - 1));
   message.settings.adaptive = from.adaptive();
   message.settings.base_learning_rate =
       Optional(from.has_base_learning_rate(), from.base_learning_rate());

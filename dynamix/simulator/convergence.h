@@ -28,6 +28,9 @@ class Convergence {
   virtual double HeldOutLoss() = 0;
   virtual double HeldOutAccuracy() = 0;
 
+  // The part of the schedule that is over, by its clock; above 1 after its end.
+  virtual double Progress() const = 0;
+
   // An exact copy, for hindsight searches: both copies continue identically under identical calls.
   virtual std::unique_ptr<Convergence> Clone() const = 0;
 };

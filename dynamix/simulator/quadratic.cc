@@ -198,7 +198,7 @@ void Quadratic::SetRates(double learning_rate, double global_batch, int iteratio
 }
 
 double Quadratic::LearningRate(double global_batch) const {
-  return optimizer_.LearningRate(global_batch, samples_seen_, MeasuredNoiseScale());
+  return optimizer_.LearningRate(global_batch, position_, MeasuredNoiseScale());
 }
 
 TrainingReport Quadratic::Run(const std::vector<int>& batches, int iterations) {
@@ -212,8 +212,9 @@ TrainingReport Quadratic::Run(const std::vector<int>& batches, int iterations) {
 
   const int dimensions = options_.dimensions;
   const Summary before = now_;
-  const double half_window = 0.5 * global_batch * iterations;
-  samples_seen_ += half_window;  // the schedule at the window's middle
+  const double half_window =
+      0.5 * iterations * optimizer_.Advance(global_batch, MeasuredNoiseScale());
+  position_ += half_window;  // the schedule at the window's middle
   const double learning_rate = LearningRate(global_batch);
   const double factor = CovarianceFactor(before.excess_loss);
   SetRates(learning_rate, global_batch, iterations, factor);
@@ -231,11 +232,11 @@ TrainingReport Quadratic::Run(const std::vector<int>& batches, int iterations) {
               moments_.xu.data(), moments_.uu.data());
   now_ = Summarise();
   if (!(now_.excess_loss <= kLargestExcess * options_.initial_loss)) LimitDivergence();
-  samples_seen_ += half_window;
+  position_ += half_window;
 
   TrainingReport report = Measure(before, now_, workers, global_batch, iterations);
   report.learning_rate = learning_rate;
-  report.progress = std::min(1.0, samples_seen_ / optimizer_.planned_samples);
+  report.progress = std::min(1.0, Progress());
   return report;
 }
 

@@ -28,6 +28,7 @@ class Quadratic : public Convergence {
   TrainingReport Run(const std::vector<int>& batches, int iterations) override;
   double HeldOutLoss() override;
   double HeldOutAccuracy() override;
+  double Progress() const override { return position_ / optimizer_.planned_samples; }
   std::unique_ptr<Convergence> Clone() const override;
 
   // Truth of the model, for tests, hindsight and calibration.
@@ -70,7 +71,7 @@ class Quadratic : public Convergence {
   Vector rates_{};              // of the last window
   Vector squared_gradients_{};  // Adam's second moments, before their start correction
   double squared_gradients_weight_ = 0;
-  double samples_seen_ = 0;
+  double position_ = 0;  // of the schedule's clock, in samples
   double measured_trace_ = 0, measured_squared_norm_ = 0;  // smoothed, as NoiseScale does
   Summary now_;
 };

@@ -217,6 +217,25 @@ TEST(QuadraticTest, TheRuleAndTheScheduleSetTheLearningRate) {
   EXPECT_NEAR(second.progress, 1, 1e-12);
 }
 
+// Rule none: at four times the base batch a step counts as much as at the base batch.
+TEST(QuadraticTest, ByStepsALargeBatchDoesNotUseUpTheSchedule) {
+  OptimizerOptions optimizer = PlainSgd(0.1, 0);
+  optimizer.base_batch = 64;
+  optimizer.schedule = Schedule::kStep;
+  optimizer.planned_samples = 64 * 40;
+  QuadraticOptions options;
+  options.curvature = 0.1;
+  Quadratic by_samples(options, optimizer, 1);
+  optimizer.clock = ScheduleClock::kSteps;
+  Quadratic by_steps(options, optimizer, 1);
+  EXPECT_NEAR(by_samples.Run({128, 128}, 10).progress, 1, 1e-12);
+  EXPECT_NEAR(by_steps.Run({128, 128}, 10).progress, 0.25, 1e-12);
+  EXPECT_NEAR(by_steps.Run({128, 128}, 8).learning_rate, 0.1, 1e-12);
+  EXPECT_NEAR(by_steps.Run({128, 128}, 8).learning_rate, 0.01, 1e-12) << "past the half";
+  by_steps.Run({128, 128}, 34);
+  EXPECT_NEAR(by_steps.Progress(), 1.5, 1e-12) << "and on after its end";
+}
+
 TEST(QuadraticTest, ACloneContinuesIdentically) {
   Quadratic model({}, PlainSgd(0.05, 0.9), 5);
   model.Run({64, 32}, 20);

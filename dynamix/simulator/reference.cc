@@ -94,7 +94,7 @@ ReferenceCurve RunReference(const SimulatedCluster& cluster, double global_batch
     points.push_back({truth.seconds, truth.held_out_loss, truth.held_out_accuracy});
   };
   record();
-  while (run->samples_seen() < run->planned_samples()) {
+  while (run->truth().progress < 1) {
     run->Advance(run->BalancedSizes(global_batch));
     record();
   }

@@ -47,7 +47,7 @@ SimulatedCluster::SimulatedCluster(const JobSpec& job, std::unique_ptr<Convergen
   nominal_seconds_ = QuietSeconds();
   const double unit_s = scenario.clock == ScenarioClock::kRun ? nominal_seconds_ : 1;
   time_budget_s_ = scenario.time_budget * unit_s;
-  sample_budget_ = scenario.sample_budget * optimizer_.planned_samples;
+  sample_budget_ = scenario.sample_budget;
   cluster_.SetEvents(ResolveEvents(scenario, cluster_.nodes(), unit_s, 2 * scenario.time_budget,
                                    Rng(job.seed).Fork(kEventStream).Next()));
 }
@@ -179,6 +179,7 @@ void SimulatedCluster::UpdateTruth(double window_seconds) {
   truth_.window_seconds = window_seconds;
   truth_.seconds += window_seconds;
   truth_.samples = samples_seen_;
+  truth_.progress = engine_->Progress();
   since_evaluation_s_ += window_seconds;
   if (since_evaluation_s_ >= evaluate_every_ * nominal_seconds_) {
     const double weight = 1 - std::exp(-since_evaluation_s_ / (kSmoothing * nominal_seconds_));
@@ -191,9 +192,8 @@ void SimulatedCluster::UpdateTruth(double window_seconds) {
       limits_.target_accuracy > 0 && truth_.held_out_accuracy >= limits_.target_accuracy;
   truth_.reached = truth_.reached || good_loss || good_accuracy;
   truth_.budget_seconds = limits_.seconds > 0 ? limits_.seconds : time_budget_s_;
-  truth_.out_of_time = truth_.seconds >= truth_.budget_seconds || samples_seen_ >= sample_budget_;
-  truth_.schedule_ended =
-      optimizer_.schedule != Schedule::kConstant && samples_seen_ >= optimizer_.planned_samples;
+  truth_.out_of_time = truth_.seconds >= truth_.budget_seconds || truth_.progress >= sample_budget_;
+  truth_.schedule_ended = optimizer_.schedule != Schedule::kConstant && truth_.progress >= 1;
 }
 
 Round SimulatedCluster::MakeRound(const TrainingReport& training) {

@@ -53,6 +53,8 @@ Checkpoint DecodeBody(const std::string& bytes, std::size_t at, const nlohmann::
   checkpoint.job = header.at("job");
   checkpoint.settings = header.value("settings", checkpoint.settings);  // absent in older files
   worker.cursor = header.at("cursor");
+  const auto by_samples = static_cast<double>(worker.cursor);  // all that older files know
+  worker.schedule_position = header.value("schedule_position", by_samples);
   worker.optimizer_steps = header.at("optimizer_steps");
   worker.iterations = header.at("iterations");
   worker.windows = header.at("windows");
@@ -104,6 +106,7 @@ std::string EncodeCheckpoint(const Checkpoint& checkpoint) {
                                  {"settings", checkpoint.settings},
                                  {"ranks", worker.batches.size()},
                                  {"cursor", worker.cursor},
+                                 {"schedule_position", worker.schedule_position},
                                  {"optimizer_steps", worker.optimizer_steps},
                                  {"iterations", worker.iterations},
                                  {"windows", worker.windows},

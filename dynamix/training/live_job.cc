@@ -34,7 +34,6 @@ LiveJob::LiveJob(WorkerGroup& group, Worker& worker, Classifier& classifier, Adv
       classifier_(classifier),
       advisor_(advisor),
       options_(options) {
-  RequireInRange("planned_samples", options.planned_samples, 1.0, 1e15);
   RequireInRange("most_seconds", options.most_seconds, 0.0, 1e9);
   RequireInRange("evaluate_windows", options.evaluate_windows, 1, 1 << 24);
   RequireInRange("checkpoint_windows", options.checkpoint_windows, 1, 1 << 24);
@@ -56,7 +55,7 @@ LiveJob::LiveJob(WorkerGroup& group, Worker& worker, Classifier& classifier, Adv
 
 Status LiveJob::Start() {
   if (worker_.joined()) {
-    state_.samples = static_cast<double>(worker_.samples_seen());
+    ReadProgress();
     return Nothing{};
   }
   if (options_.resume) {
@@ -111,8 +110,13 @@ Status LiveJob::Resume() {
   return Nothing{};
 }
 
+void LiveJob::ReadProgress() {
+  state_.samples = static_cast<double>(worker_.samples_seen());
+  state_.progress = worker_.progress();
+}
+
 bool LiveJob::AtEnd() const {
-  return state_.samples >= options_.planned_samples ||
+  return state_.progress >= 1 ||
          (options_.stop_at_target && state_.reached) ||
          (options_.most_seconds > 0 && state_.seconds >= options_.most_seconds);
 }
@@ -123,14 +127,14 @@ Status LiveJob::Run(const std::function<bool()>& stop, const std::function<void(
     const Clock::time_point start = Clock::now();
     if (Status done = worker_.Iterate(stop()); !done) return done;
     state_.seconds += SecondsSince(start);
-    state_.samples = static_cast<double>(worker_.samples_seen());
+    ReadProgress();
     if (worker_.stopping()) {
       state_.stopped = true;
       Status saved = worker_.Together(Worker::kSaved, [this] { return Save(/*last=*/true); });
       return LeaveTogether(group_, std::move(saved));
     }
     if (!worker_.window_ended()) {
-      ended = state_.samples >= options_.planned_samples;
+      ended = state_.progress >= 1;
       continue;
     }
     if (Status done = EndWindow(); !done) return done;
@@ -150,7 +154,7 @@ Status LiveJob::EndWindow() {
     done = worker_.Together(Worker::kEvaluated, [this] { return Evaluate(); });
   if (done && worker_.windows() % options_.checkpoint_windows == 0)
     done = worker_.Together(Worker::kSaved, [this] { return Save(/*last=*/false); });
-  state_.samples = static_cast<double>(worker_.samples_seen());
+  ReadProgress();
   return done;
 }
 
@@ -161,7 +165,7 @@ Status LiveJob::AgreeOnTime() {
 }
 
 Status LiveJob::Evaluate() {
-  state_.samples = static_cast<double>(worker_.samples_seen());
+  ReadProgress();
   if (Status done = worker_.AverageBuffers(); !done) return done;
   const int all = HeldOutSamples(classifier_.reader().data(), options_.held_out_samples, 10000);
   const int first =

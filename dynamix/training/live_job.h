@@ -24,10 +24,9 @@ namespace dynamix {
 
 struct LiveJobOptions {
   std::string name;              // what is trained: only checkpoints with the same name are resumed
-  double planned_samples = 0;    // > 0
   double target_accuracy = 0;    // held-out; 0: none
   double target_loss = 0;        // held-out; 0: none
-  bool stop_at_target = false;   // else it goes on to the planned samples
+  bool stop_at_target = false;   // else it goes on to the end of its schedule
   double most_seconds = 0;       // ends with the first window after so long; 0: no limit
   int held_out_samples = 0;      // the first so many; 0: 10,000 images, or 625 sequences
   int evaluate_windows = 5;      // evaluate every so many windows, >= 1
@@ -44,6 +43,7 @@ struct LiveJobOptions {
 struct LiveJobState {
   double seconds = 0;  // of training, earlier parts of a resumed job included
   double samples = 0;
+  double progress = 0;  // part of the schedule that is over
   double accuracy = 0, loss = 0;
   bool reached = false;
   double time_to_target_s = 0;  // when reached
@@ -78,6 +78,7 @@ class LiveJob {
   Status Save(bool last);
   // The end of a checkpoint that was being written; waits for it only when told to.
   void EndWriting(bool wait);
+  void ReadProgress();
   bool AtEnd() const;
 
   WorkerGroup& group_;

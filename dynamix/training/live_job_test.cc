@@ -32,7 +32,6 @@ class LiveJobTest : public testing::Test {
                               .rule = LearningRateRule::kAdaScale,
                               .planned_samples = 3000};
     options_ = {.name = "test",
-                .planned_samples = 3000,
                 .target_accuracy = 0.6,
                 .evaluate_windows = 2,
                 .checkpoint_windows = 3,
@@ -309,7 +308,7 @@ TEST_F(CheckpointTest, WhatAKilledProcessLeftOfOneIsRemovedByTheNext) {
 
 // Ranks measure their own time; were each to end by its own, the other would wait for it in vain.
 TEST_F(LiveJobTest, AJobThatIsOutOfTimeEndsOnAllRanksWithTheSameWindow) {
-  options_.planned_samples = 1e9;
+  job_.options.optimizer.planned_samples = 1e9;
   options_.most_seconds = 0.05;
   const Outcome outcome = Run(false);
   EXPECT_GE(outcome.state.seconds, 0.05);

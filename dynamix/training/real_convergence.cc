@@ -63,14 +63,13 @@ TrainingReport RealConvergence::Run(const std::vector<int>& batches, int iterati
   WindowStatistics window;
   for (int i = 0; i < iterations; ++i) {
     if (!diverged_) Iterate(parts, global_batch, window);
+    position_ += options_.optimizer.Advance(global_batch, noise_scale_.value());
     sampler_.Advance(parts);
     ++iterations_;
   }
-  const double progress =
-      static_cast<double>(sampler_.cursor()) / options_.optimizer.planned_samples;
-  if (diverged_) return WindowStatistics().Make(kMissing, progress);
+  if (diverged_) return WindowStatistics().Make(kMissing, Progress());
   // One worker cannot tell noise from signal, and what it knew before it was alone grows old.
-  return window.Make(parts.size() > 1 ? noise_scale_.value() : kMissing, progress);
+  return window.Make(parts.size() > 1 ? noise_scale_.value() : kMissing, Progress());
 }
 
 void RealConvergence::Iterate(const std::vector<int>& parts, int global_batch,
@@ -94,8 +93,7 @@ void RealConvergence::Iterate(const std::vector<int>& parts, int global_batch,
     noise_scale_.Add(
         EstimateNoise(weighted_squared_norms, squared_norm, batch, static_cast<int>(parts.size())));
   }
-  const double rate = options_.optimizer.LearningRate(batch, static_cast<double>(sampler_.cursor()),
-                                                      noise_scale_.value());
+  const double rate = options_.optimizer.LearningRate(batch, position_, noise_scale_.value());
   optimizer_.Step(batch, rate);
   window.Add(sums.loss / batch, sums.correct / batch, std::sqrt(squared_norm), rate);
 }
@@ -166,6 +164,7 @@ std::unique_ptr<Convergence> RealConvergence::Clone() const {
   copy->sampler_ = sampler_;
   copy->noise_scale_ = noise_scale_;
   copy->iterations_ = iterations_;
+  copy->position_ = position_;
   copy->diverged_ = diverged_;
   copy->evaluated_ = evaluated_;
   copy->held_out_loss_ = held_out_loss_;

@@ -51,6 +51,7 @@ class RealConvergence final : public Convergence {
   TrainingReport Run(const std::vector<int>& batches, int iterations) override;
   double HeldOutLoss() override;
   double HeldOutAccuracy() override;
+  double Progress() const override { return position_ / options_.optimizer.planned_samples; }
   std::unique_ptr<Convergence> Clone() const override;
 
   const Parameters& parameters() const { return parameters_; }
@@ -74,6 +75,7 @@ class RealConvergence final : public Convergence {
   Sampler sampler_;
   NoiseScale noise_scale_;
   std::int64_t iterations_ = 0;
+  double position_ = 0;  // of the schedule's clock, in samples
   bool diverged_ = false;
   bool evaluated_ = false;
   double held_out_loss_ = 0, held_out_accuracy_ = 0;

@@ -240,9 +240,10 @@ Status Worker::TakeStep() {
     return Error{"training diverged: the loss of iteration " + std::to_string(iterations_) +
                  " is not finite (a smaller learning rate helps)"};
   noise_scale_.Add(EstimateNoise(tail[kWeightedSquaredNorm], squared_norm, samples, group_.size()));
-  const double rate = options_.optimizer.LearningRate(
-      samples, static_cast<double>(sampler_.cursor()), noise_scale_.value());
+  const double rate =
+      options_.optimizer.LearningRate(samples, schedule_position_, noise_scale_.value());
   optimizer_.Step(samples, rate);
+  schedule_position_ += options_.optimizer.Advance(samples, noise_scale_.value());
   sampler_.Advance(batches_);
   statistics_.Add(tail[kLoss] / samples, tail[kCorrect] / samples, std::sqrt(squared_norm), rate);
   stopping_ = tail[kStop] > 0;
@@ -287,8 +288,7 @@ Status Worker::EndWindow() {
   report_.compute_ms = timing_.compute_ms / k;
   report_.wait_ms = timing_.wait_ms / k;
   report_.communication_ms = timing_.communication_ms / k;
-  report_.training = statistics_.Make(noise_scale_.value(), static_cast<double>(sampler_.cursor()) /
-                                                                options_.optimizer.planned_samples);
+  report_.training = statistics_.Make(noise_scale_.value(), progress());
   if (options_.measure) options_.measure(report_);
   const int rank = group_.rank();
   const RoundEntry entry{.bounds = bounds_,

@@ -77,6 +77,7 @@ struct WorkerOptions {
 // What a checkpoint holds besides the advisor's part. The same on every rank.
 struct WorkerState {
   std::int64_t cursor = 0, optimizer_steps = 0, iterations = 0, windows = 0;
+  double schedule_position = 0;  // of its clock, in samples
   // Per slot; 0 where no rank was.
   std::vector<double> batches, start_batches, highest, micro_batches;
   std::array<double, 4> noise_scale{};
@@ -113,6 +114,8 @@ class Worker {
   bool stopping() const { return stopping_; }  // some rank asked to stop
 
   std::int64_t samples_seen() const { return sampler_.cursor(); }
+  // Part of the schedule that is over; above 1 after its end.
+  double progress() const { return schedule_position_ / options_.optimizer.planned_samples; }
   std::int64_t iterations() const { return iterations_; }
   std::int64_t windows() const { return windows_; }
   const std::vector<int>& batches() const { return batches_; }  // in force, one per rank
@@ -214,6 +217,7 @@ class Worker {
   bool stale_ = false;  // others went on without this rank: whatever it has is of no use
   int phase_ = kStepped;
   std::int64_t iterations_ = 0, windows_ = 0;
+  double schedule_position_ = 0;                  // of its clock, in samples
   std::int64_t returned_ = 0;                     // the iteration after which Iterate returned
   std::vector<std::vector<float>> kept_buffers_;  // as they were before this iteration
   Carried carried_;

@@ -77,6 +77,7 @@ Result<WorkerState> Worker::Save() {
 WorkerState Worker::Snapshot() const {
   WorkerState state;
   state.cursor = sampler_.cursor();
+  state.schedule_position = schedule_position_;
   state.optimizer_steps = optimizer_.steps();
   state.iterations = iterations_;
   state.windows = windows_;
@@ -135,6 +136,7 @@ void Worker::RestoreShared(const WorkerState& state) {
     CopyInto("statistics", state.buffers[i], trainable_.buffers[i]);
   optimizer_.set_steps(state.optimizer_steps);
   sampler_ = Sampler(trainable_.samples, options_.seed, state.cursor);
+  schedule_position_ = state.schedule_position;
   noise_scale_ = std::bit_cast<NoiseScale>(state.noise_scale);
   statistics_.Restore(state.statistics);
   timing_ = {static_cast<int>(state.timing[0]), state.timing[1], state.timing[2], state.timing[3],

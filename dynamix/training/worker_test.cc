@@ -265,6 +265,27 @@ TEST_P(WorkerTest, ARestoredWorkerContinuesBitIdentically) {
   EXPECT_EQ(through, resumed);
 }
 
+// By steps: 16 samples at a base batch of 4 are twice the rate, and count as 8 samples.
+TEST_P(WorkerTest, TheScheduleMayRunByStepsAlsoAfterARestore) {
+  job_.start_batches = {5, 11};
+  job_.options.optimizer.base_batch = 4;
+  job_.options.optimizer.clock = ScheduleClock::kSteps;
+  WorkerState state;
+  RunRanks(job_, [&](Worker& worker, WorkerGroup& group, Advisor*) {
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(worker.Iterate().ok());
+    EXPECT_EQ(worker.samples_seen(), 160);
+    EXPECT_DOUBLE_EQ(worker.progress(), 80.0 / 2000);
+    auto saved = worker.Save();
+    ASSERT_TRUE(saved.ok());
+    if (group.rank() == 0) state = std::move(saved).value();
+  });
+  RunRanks(job_, [&](Worker& worker, WorkerGroup&, Advisor*) {
+    worker.Restore(state);
+    ASSERT_TRUE(worker.Iterate().ok());
+    EXPECT_DOUBLE_EQ(worker.progress(), 88.0 / 2000);
+  });
+}
+
 // Of start batches 5 and 11, whatever is in force: one rank has 16 of each, three have them shared.
 TEST_P(WorkerTest, OtherRanksShareTheGlobalBatchAndTheStartOfASavedJob) {
   job_.start_batches = {5, 11};

@@ -38,6 +38,11 @@ Schedule ScheduleNamed(const std::string& name) {
   throw InputError::OutOfRange("schedule", name, "constant, cosine, step or warmup");
 }
 
+ScheduleClock ClockNamed(const std::string& name) {
+  if (const auto clock = ParseScheduleClock(name)) return *clock;
+  throw InputError::OutOfRange("clock", name, "samples or steps");
+}
+
 // Memory of another library, by its address: an array object around it would cost more than the pass
 // over a small one.
 template <typename Number>
@@ -170,11 +175,12 @@ void BindRounds(py::module_& module) {
   module.def("pack_entry", &PackedEntry, py::arg("entry"));
 
   py::class_<JobSettings>(module, "JobSettings")
-      .def(py::init([](const std::string& rule, const std::string& schedule, bool adaptive,
-                       double base_learning_rate, double base_batch, double target_accuracy,
+      .def(py::init([](const std::string& rule, const std::string& schedule,
+                       const std::string& clock, bool adaptive, double base_learning_rate, double base_batch, double target_accuracy,
                        double target_loss) {
              return JobSettings{.rule = RuleNamed(rule),
                                 .schedule = ScheduleNamed(schedule),
+                                .clock = ClockNamed(clock),
                                 .adaptive = adaptive,
                                 .base_learning_rate = base_learning_rate,
                                 .base_batch = base_batch,
@@ -182,7 +188,7 @@ void BindRounds(py::module_& module) {
                                 .target_loss = target_loss};
            }),
            py::kw_only(), py::arg("rule") = "none", py::arg("schedule") = "constant",
-           py::arg("adaptive") = false, py::arg("base_learning_rate") = kMissing,
+           py::arg("clock") = "samples", py::arg("adaptive") = false, py::arg("base_learning_rate") = kMissing,
            py::arg("base_batch") = kMissing, py::arg("target_accuracy") = kMissing,
            py::arg("target_loss") = kMissing);
 
@@ -197,6 +203,7 @@ void BindRounds(py::module_& module) {
       .def_readonly("target_loss", &Round::target_loss)
       .def_property_readonly("rule", [](const Round& round) { return Name(round.rule); })
       .def_property_readonly("schedule", [](const Round& round) { return Name(round.schedule); })
+      .def_property_readonly("clock", [](const Round& round) { return Name(round.clock); })
       .def_property_readonly("global_batch", &Round::GlobalBatch)
       .def_property_readonly("batches",
                              [](const Round& round) { return py::array(py::cast(Batches(round))); })

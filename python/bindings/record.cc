@@ -110,6 +110,7 @@ RunConfig ConfigOf(const std::string& policy, int workers, std::uint64_t seed, i
   OptimizerOptions& optimizer = job.workload.optimizer;
   optimizer.rule = settings.rule;
   optimizer.schedule = settings.schedule;
+  optimizer.clock = settings.clock;
   optimizer.kind = settings.adaptive ? OptimizerKind::kAdamW : OptimizerKind::kSgd;
   if (settings.base_learning_rate > 0) optimizer.learning_rate = settings.base_learning_rate;
   if (settings.base_batch > 0) optimizer.base_batch = settings.base_batch;

@@ -79,8 +79,8 @@ class RoundEntry:
                  window: int = ...) -> None: ...
 
 class JobSettings:
-    def __init__(self, *, rule: str = ..., schedule: str = ..., adaptive: bool = ...,
-                 base_learning_rate: float = ..., base_batch: float = ...,
+    def __init__(self, *, rule: str = ..., schedule: str = ..., clock: str = ...,
+                 adaptive: bool = ..., base_learning_rate: float = ..., base_batch: float = ...,
                  target_accuracy: float = ..., target_loss: float = ...) -> None: ...
 
 class Round:
@@ -93,6 +93,7 @@ class Round:
     target_loss: float
     rule: str
     schedule: str
+    clock: str
     global_batch: float
     batches: numpy.ndarray
     def __init__(self, index: int, settings: JobSettings,

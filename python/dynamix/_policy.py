@@ -25,12 +25,12 @@ class Policy:
 
     def __init__(self, policy: Any = "default", *, min_batch: int = 8, max_batch: int = 1024,
                  granularity: int = 1, seed: int = 1, rule: str = "none",
-                 schedule: str = "constant", adaptive: bool = False,
+                 schedule: str = "constant", clock: str = "samples", adaptive: bool = False,
                  base_learning_rate: float | None = None, base_batch: float | None = None,
                  target: float | Mapping[str, float] | None = None) -> None:
         self._bounds = make_bounds(min_batch, max_batch, granularity)
-        self._settings = make_settings(rule, schedule, adaptive, base_learning_rate, base_batch,
-                                       target)
+        self._settings = make_settings(rule, schedule, clock, adaptive, base_learning_rate,
+                                       base_batch, target)
         self._arbitrator = make_arbitrator(policy, seed=seed, guard=False)
         self._start = None
         self._windows = 0
@@ -104,12 +104,13 @@ def make_bounds(min_batch, max_batch, granularity):
     return bounds
 
 
-def make_settings(rule, schedule, adaptive, base_learning_rate, base_batch, target):
+def make_settings(rule, schedule, clock, adaptive, base_learning_rate, base_batch, target):
     def known(field, value):
         return math.nan if value is None else _check.number(field, value)
 
     return _core.JobSettings(rule=_check.text("rule", rule),
-                             schedule=_check.text("schedule", schedule), adaptive=bool(adaptive),
+                             schedule=_check.text("schedule", schedule),
+                             clock=_check.text("clock", clock), adaptive=bool(adaptive),
                              base_learning_rate=known("base_learning_rate", base_learning_rate),
                              base_batch=known("base_batch", base_batch),
                              **{f"target_{name}": value for name, value in read_target(target).items()})

@@ -62,7 +62,7 @@ class Recorder:
     def _make_folder(self, policy, workers, seed, window, settings, planned_samples):
         return _core.RunFolder(
             self._path, policy=policy, workers=workers, seed=seed, window=window, name=self._name,
-            settings=settings or make_settings("none", "constant", False, None, None, self._target),
+            settings=settings or make_settings("none", "constant", "samples", False, None, None, self._target),
             planned_samples=planned_samples, cluster=os.environ.get("DYNAMIX_CLUSTER", ""),
             workload=os.environ.get("DYNAMIX_WORKLOAD", ""))
 

@@ -24,12 +24,12 @@ class Worker:
     def __init__(self, advisor: str | Mapping[str, Any], *, rank: int = 0, size: int = 1,
                  batch_size: int = 32, min_batch: int = 8, max_batch: int = 1024,
                  granularity: int = 1, window: int = 10, job: str = "job", rule: str = "none",
-                 schedule: str = "constant", adaptive: bool = False,
+                 schedule: str = "constant", clock: str = "samples", adaptive: bool = False,
                  base_learning_rate: float | None = None, base_batch: float | None = None,
                  target: float | Mapping[str, float] | None = None, monitor: str = "ebpf", device: int = -1) -> None:
         self._worker = _core.Worker(
             _check.advisor_options(advisor, job=job, rank=rank, size=size),
-            make_settings(rule, schedule, adaptive, base_learning_rate, base_batch, target),
+            make_settings(rule, schedule, clock, adaptive, base_learning_rate, base_batch, target),
             make_bounds(min_batch, max_batch, granularity),
             _check.whole("batch_size", batch_size, min_batch, max_batch),
             _check.whole("window", window, 1, 1000000), _check.text("monitor", monitor),

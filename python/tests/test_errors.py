@@ -30,6 +30,7 @@ BAD_OPTIONS = [
     ({"monitor": "xray"}, "monitor = xray"),
     ({"monitor": None}, "monitor = None"),
     ({"schedule": "sine"}, "schedule = sine"),
+    ({"clock": "hours"}, "clock = hours"),
     ({"target": "high"}, "target = high"),
     ({"target": 7}, "target = 7"),
     ({"target": {"loss": 0}}, "target = {'loss': 0}"),

@@ -196,3 +196,28 @@ def average_statistics(rank, size):
 
 def test_statistics_of_batch_norm_are_averaged_by_batch():
     assert run_ranks(2, average_statistics) == [1.75, 1.75]  # of 1 and 2, by 8 and 24
+
+
+def follow_progress(rank, size, clock):
+    """Twice the batch of the start, under rule sqrt."""
+    model, optimizer, job = start(samples(160), 4, policy=Grows(), rule="sqrt", clock=clock, epochs=2, window=2)
+    seen, state = [], None
+    for inputs, targets in job.batches(0):
+        step(model, optimizer, inputs, targets)
+        seen.append((sum(job.batch_sizes), job.progress))
+        if len(seen) == 6:
+            state = job.state_dict()
+            break
+    again = start(samples(160), 4, policy=Grows(), rule="sqrt", clock=clock, epochs=2, window=2)[2]
+    again.load_state_dict(state)
+    return seen, again.progress, job.samples_seen
+
+
+def test_by_steps_a_large_batch_does_not_use_up_the_schedule():
+    seen, restored, samples_seen = run_ranks(2, follow_progress, "steps")[0]
+    counted = sum(8 * math.sqrt(batch / 8) for batch, _ in seen)
+    assert seen[-1][0] > 8, "the sizes never changed"
+    assert restored == pytest.approx(counted / 320)
+    assert restored < samples_seen / 320
+    seen, restored, samples_seen = run_ranks(2, follow_progress, "samples")[0]
+    assert restored == pytest.approx(samples_seen / 320)

@@ -5,7 +5,7 @@
 //   s    = sum_i s_i
 //   g    = s / B
 //   rate = base learning rate
-//        * ScheduleFactor(samples seen / planned samples)
+//        * ScheduleFactor(position of its clock / planned samples)
 //        * LearningRateFactor(rule, B, base batch, noise scale)
 //
 //   SGD    v := momentum v + g
@@ -67,13 +67,13 @@ TrainingReport Miniature::Run(const std::vector<int>& batches, int iterations) {
   WindowStatistics window;
   for (int i = 0; i < iterations; ++i) {
     if (!diverged_) Iterate(groups, global_batch, window);
+    position_ += options_.optimizer.Advance(global_batch, noise_scale_.value());
     samples_seen_ += global_batch;
     ++iterations_;
   }
-  const double progress = static_cast<double>(samples_seen_) / options_.optimizer.planned_samples;
-  if (diverged_) return WindowStatistics().Make(kMissing, progress);
+  if (diverged_) return WindowStatistics().Make(kMissing, Progress());
   // One worker cannot tell noise from signal, and what it knew before it was alone grows old.
-  return window.Make(groups.size() > 1 ? noise_scale_.value() : kMissing, progress);
+  return window.Make(groups.size() > 1 ? noise_scale_.value() : kMissing, Progress());
 }
 
 void Miniature::Iterate(const std::vector<int>& groups, int global_batch,
@@ -105,8 +105,7 @@ void Miniature::Iterate(const std::vector<int>& groups, int global_batch,
     noise_scale_.Add(EstimateNoise(weighted_squared_norms, squared_norm, batch,
                                    static_cast<int>(groups.size())));
   }
-  const double rate = options_.optimizer.LearningRate(batch, static_cast<double>(samples_seen_),
-                                                      noise_scale_.value());
+  const double rate = options_.optimizer.LearningRate(batch, position_, noise_scale_.value());
   Step(1 / batch, rate);
   window.Add(sum.loss / batch, sum.correct / batch, std::sqrt(squared_norm), rate);
 }

@@ -36,6 +36,7 @@ class Miniature final : public Convergence {
   TrainingReport Run(const std::vector<int>& batches, int iterations) override;
   double HeldOutLoss() override;
   double HeldOutAccuracy() override;
+  double Progress() const override { return position_ / options_.optimizer.planned_samples; }
   std::unique_ptr<Convergence> Clone() const override;
 
   const MiniatureOptions& options() const { return options_; }
@@ -63,6 +64,7 @@ class Miniature final : public Convergence {
   std::vector<std::uint32_t> rows_;
   std::vector<std::uint8_t> labels_;
   std::int64_t samples_seen_ = 0;
+  double position_ = 0;  // of the schedule's clock, in samples
   std::int64_t iterations_ = 0;
   bool diverged_ = false;
   bool evaluated_ = false;

@@ -162,6 +162,22 @@ TEST(MiniatureTest, LearningRateFollowsRuleAndSchedule) {
   EXPECT_DOUBLE_EQ(half.learning_rate, 0.1 * 0.03);
   EXPECT_DOUBLE_EQ(half.progress, 0.505);
   EXPECT_DOUBLE_EQ(miniature.Run({400, 600}, 20).progress, 1);
+  EXPECT_DOUBLE_EQ(miniature.Progress(), 2.505);
+}
+
+TEST(MiniatureTest, ByStepsALargeBatchDoesNotUseUpTheSchedule) {
+  MiniatureOptions options = Options();
+  options.optimizer.rule = LearningRateRule::kSqrt;
+  options.optimizer.schedule = Schedule::kStep;
+  options.optimizer.clock = ScheduleClock::kSteps;
+  options.optimizer.base_batch = 25;
+  options.optimizer.planned_samples = 1000;
+  Miniature miniature(options, Pools());
+  // Four times the batch is twice the rate: 50 samples of the schedule a step.
+  EXPECT_DOUBLE_EQ(miniature.Run({40, 60}, 9).progress, 0.45);
+  EXPECT_EQ(miniature.samples_seen(), 900);
+  miniature.Run({40, 60}, 1);
+  EXPECT_DOUBLE_EQ(miniature.Run({40, 60}, 1).learning_rate, 0.1 * 2 * 0.03);
 }
 
 double HeldOutLossAfter(const MiniatureOptions& options, int batch, int samples) {

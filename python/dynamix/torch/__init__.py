@@ -31,8 +31,8 @@ def adapt(model: DistributedDataParallel, optimizer: Optimizer, dataset: Dataset
           rule: str | None = None, target: float | Mapping[str, float] | None = None, window: int = 10, seed: int = 0,
           job: str | None = None, loader: Mapping[str, Any] | None = None,
           epochs: int | None = None, min_batch: int | None = None, max_batch: int | None = None,
-          granularity: int = 1, schedule: str = "constant", scaler: Any = None, guard: bool = True,
-          monitor: str = "ebpf", count: Callable[[Any, int], int] | None = None,
+          granularity: int = 1, schedule: str = "constant", clock: str = "samples",
+          scaler: Any = None, guard: bool = True, monitor: str = "ebpf", count: Callable[[Any, int], int] | None = None,
           run: str | Recorder | None = None) -> Job:
     """Makes the batch size of every rank follow a policy. Call it on all ranks with the same
     arguments, once per model, before training.
@@ -58,6 +58,8 @@ def adapt(model: DistributedDataParallel, optimizer: Optimizer, dataset: Dataset
                 of a rank's batch. Default: an eighth to eight times batch_size, and on a GPU what
                 its memory holds
     schedule    "constant", "cosine", "step" or "warmup": what the user's scheduler does
+    clock       what moves job.progress on: "samples", or "steps", each as long as the rule's factor on
+                the learning rate; then a large batch does not use up the schedule, and sees more epochs
     scaler      a GradScaler, or anything with get_scale(): what the loss is multiplied by
     guard       take back advice that makes the job slower
     monitor     best source of network metrics: "ebpf", "inet_diag", "own_sockets", "interface"; or
@@ -73,7 +75,8 @@ def adapt(model: DistributedDataParallel, optimizer: Optimizer, dataset: Dataset
     return Job(model, optimizer, dataset, batch_size, policy=policy, advisor=advisor, rule=rule,
                target=target, window=window, seed=seed, job=job, loader=loader or {}, epochs=epochs,
                min_batch=min_batch, max_batch=max_batch, granularity=granularity,
-               schedule=schedule, scaler=scaler, guard=guard, monitor=monitor, count=count, run=run)
+               schedule=schedule, clock=clock, scaler=scaler, guard=guard, monitor=monitor,
+               count=count, run=run)
 
 
 def init_process_group(backend: str | None = None, **options: Any) -> tuple[int, int, int]:

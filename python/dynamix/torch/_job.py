@@ -32,7 +32,7 @@ class Job:
 
     def __init__(self, model, optimizer, dataset, batch_size, *, policy, advisor, rule, target,
                  window, seed, job, loader, epochs, min_batch, max_batch, granularity, schedule,
-                 scaler, guard, monitor, count, run):
+                 clock, scaler, guard, monitor, count, run):
         expected = torch.nn.parallel.DistributedDataParallel
         if not isinstance(model, expected):
             raise _check.refused("model", type(model).__name__, expected.__name__)
@@ -56,7 +56,7 @@ class Job:
         self._seed = _check.whole("seed", seed, 0, 1 << 53)
         self._epochs = None if epochs is None else _check.whole("epochs", epochs, 1, 1 << 31)
         self._rule = rule or ("sqrt" if is_adaptive(optimizer) else "adascale")
-        self._target, self._schedule = target, schedule
+        self._target, self._schedule, self._clock = target, schedule, clock
         self._scaler = scaler
         self._count = count_samples if count is None else _checked(count)
         self._base_rate, self._adaptive = base_rate(optimizer), is_adaptive(optimizer)
@@ -100,6 +100,7 @@ class Job:
         self._old_tails = deque()  # sent since the window ended, and not yet heard
         self._heard = True     # what followed from the last window, or that it is to come
         self._iterations = 0
+        self._position = 0.0   # of the schedule, when its clock is steps
         self._factor_of = None  # what the learning rate's factor was computed from
         self._started = time.monotonic()
 
@@ -201,10 +202,12 @@ class Job:
 
     @property
     def progress(self) -> float:
-        """Samples seen over samples planned, for schedules; nan when `epochs` was not given."""
+        """The part of the schedule that is over: samples seen over samples planned, or what `clock`
+        counts instead; nan when `epochs` was not given."""
         if not self._epochs:
             return math.nan
-        return min(1.0, self._loader.cursor / (self._epochs * self._loader.samples))
+        seen = self._position if self._clock == "steps" else self._loader.cursor
+        return min(1.0, seen / (self._epochs * self._loader.samples))
 
     def summary(self) -> dict[str, Any]:
         """The job so far, as a dictionary."""
@@ -235,6 +238,7 @@ class Job:
                 "start_batches": list(self._start_batches), "base_batch": self._base_batch,
                 "base_rate": self._base_rate, "period": self._period,
                 "iterations": self._iterations + ended, "in_window": in_window,
+                "position": self._position + ended * self._advance(self._handed),
                 **self._rounds.state(word)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -249,6 +253,7 @@ class Job:
         self._loader.restore(state["seed"], state["cursor"])
         self._base_batch, self._base_rate = state["base_batch"], state["base_rate"]
         self._period, self._iterations = state["period"], state["iterations"]
+        self._position = state["position"]
         self._drop_window()
         self._exchange.reset()  # a loop may have been left in the middle of an iteration
         self._old_tails.clear()
@@ -293,6 +298,10 @@ class Job:
                 self._rule, sum(self.batch_sizes) * self._period, self._base_batch * self._period,
                 self._rounds.noise)
 
+    def _advance(self, handed):
+        """How far an iteration of so many batches moves the schedule, by steps, in samples."""
+        return self._base_batch * handed * self._rate.factor
+
     def _drop_window(self):
         """A window's numbers belong to one set of batches."""
         self._rows.clear()
@@ -307,6 +316,7 @@ class Job:
         if handed == 0:  # a backward pass without a batch of ours
             return
         self._iterations += 1
+        self._position += self._advance(handed)
         # A period counts when it comes twice: what an epoch leaves over makes one shorter or longer.
         if handed == self._last_handed != self._period:
             self._period = handed
@@ -343,8 +353,8 @@ class Job:
         self._heard = not self._rounds.asking
 
     def _settings(self):
-        return make_settings(self._rule, self._schedule, self._adaptive, self._base_rate,
-                             self._base_batch * self._period, self._target)
+        return make_settings(self._rule, self._schedule, self._clock, self._adaptive,
+                             self._base_rate, self._base_batch * self._period, self._target)
 
     def _see_output(self, model, inputs, output):
         """A model that returns its loss says it; other losses come by report()."""

@@ -25,6 +25,7 @@ def read(state):
         raise _check.refused("state_dict", f"without {', '.join(missing)}", "what Job.state_dict() returned")
     found = {field: _check.whole(field, state[field], low, _HIGH) for field, low in _WHOLE.items()}
     found.update((field, _check.number(field, state[field])) for field in _NUMBERS)
+    found["position"] = _check.number("position", state.get("position", found["cursor"]))  # absent in older ones
     found.update((field, _sizes(field, state[field])) for field in _PER_RANK)
     if len(found["start_batches"]) != len(found["batches"]):
         raise _check.refused("start_batches", state["start_batches"],
