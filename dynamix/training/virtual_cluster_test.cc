@@ -91,6 +91,22 @@ TEST(RealConvergenceTest, ACloneContinuesIdentically) {
   EXPECT_EQ(a.loss, b.loss);
   EXPECT_EQ(a.noise_scale, b.noise_scale);
   EXPECT_EQ(engine.HeldOutLoss(), copy->HeldOutLoss());
+  EXPECT_EQ(engine.Progress(), copy->Progress());
+}
+
+// Rule sqrt at four times the base batch: a step has twice the rate, and counts as 16 samples.
+TEST(RealConvergenceTest, ByStepsALargeBatchDoesNotUseUpTheSchedule) {
+  RealConvergenceOptions options = SmallOptions(OptimizerKind::kSgd);
+  options.optimizer.base_batch = 8;
+  options.optimizer.rule = LearningRateRule::kSqrt;
+  options.optimizer.schedule = Schedule::kStep;
+  options.optimizer.clock = ScheduleClock::kSteps;
+  options.optimizer.planned_samples = 320;
+  RealConvergence engine(options, SampleDataset());
+  EXPECT_DOUBLE_EQ(engine.Run({20, 12}, 9).progress, 0.45);
+  EXPECT_EQ(engine.sampler().cursor(), 9 * 32);
+  engine.Run({20, 12}, 1);
+  EXPECT_DOUBLE_EQ(engine.Run({20, 12}, 1).learning_rate, 0.1 * 2 * 0.01);
 }
 
 TEST(RealConvergenceTest, DivergenceIsReportedAsMissingAndWorst) {
