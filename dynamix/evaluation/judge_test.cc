@@ -130,7 +130,8 @@ TEST_F(JudgeTest, APolicyMayHaveItsJobsOnTheOtherClockWithRunsAndARowOfItsOwn) {
   }
   PolicySpec by_steps = File("steps:mine", "abc");
   by_steps.steps = true;
-  const Judgement judgement = Run({Rule("static"), File("mine", "abc"), by_steps, Rule("steps:balanced")});
+  const Judgement judgement =
+      Run({Rule("static"), File("mine", "abc"), by_steps, Rule("steps:balanced")});
   EXPECT_EQ(made_, 15);
   ASSERT_EQ(judgement.results.size(), 12u);
   const JobResult &samples = judgement.results[1], &steps = judgement.results[2];

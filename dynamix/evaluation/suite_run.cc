@@ -77,10 +77,9 @@ std::vector<JobResult> RunSuiteJob(const JobSpec& job, const std::vector<PolicyS
   std::vector<JobResult> results;
   for (const PolicySpec& spec : all) {
     const bool show = shown != nullptr && shown->size() < policies.size();
-    results.push_back(RunPolicy(JobUnder(spec, job), spec,
-                                *(spec.steps ? by_steps : task).MakeEnvironment(), options,
-                                task.reference_seconds, &task.reference,
-                                show ? &shown->emplace_back() : nullptr));
+    results.push_back(RunPolicy(
+        JobUnder(spec, job), spec, *(spec.steps ? by_steps : task).MakeEnvironment(), options,
+        task.reference_seconds, &task.reference, show ? &shown->emplace_back() : nullptr));
   }
   if (options.bounds) {
     results.push_back(Named(BoundResult(BestConstantBatch(task)), job, "best_constant"));

@@ -99,7 +99,7 @@ TEST(CompositePolicyTest, OnACosineScheduleByStepsItTakesTheLeastTimeToGo) {
   loop.round().clock = ScheduleClock::kSteps;
   loop.Run(60);
   const TimeToGoOptions options;
-  constexpr double kStart = 0.1, kStep = 1e-3;
+  constexpr double kStart = 0.1, kStep = 1e-4;
   const auto rate = [](double batch) { return std::sqrt(batch / 256); };
   const auto worth = [&](double batch) {
     const double f = rate(batch);

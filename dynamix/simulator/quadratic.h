@@ -71,7 +71,7 @@ class Quadratic : public Convergence {
   Vector rates_{};              // of the last window
   Vector squared_gradients_{};  // Adam's second moments, before their start correction
   double squared_gradients_weight_ = 0;
-  double position_ = 0;  // of the schedule's clock, in samples
+  double position_ = 0;                                    // of the schedule's clock, in samples
   double measured_trace_ = 0, measured_squared_norm_ = 0;  // smoothed, as NoiseScale does
   Summary now_;
 };

@@ -116,8 +116,7 @@ void LiveJob::ReadProgress() {
 }
 
 bool LiveJob::AtEnd() const {
-  return state_.progress >= 1 ||
-         (options_.stop_at_target && state_.reached) ||
+  return state_.progress >= 1 || (options_.stop_at_target && state_.reached) ||
          (options_.most_seconds > 0 && state_.seconds >= options_.most_seconds);
 }
 

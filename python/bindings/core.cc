@@ -176,8 +176,8 @@ void BindRounds(py::module_& module) {
 
   py::class_<JobSettings>(module, "JobSettings")
       .def(py::init([](const std::string& rule, const std::string& schedule,
-                       const std::string& clock, bool adaptive, double base_learning_rate, double base_batch, double target_accuracy,
-                       double target_loss) {
+                       const std::string& clock, bool adaptive, double base_learning_rate,
+                       double base_batch, double target_accuracy, double target_loss) {
              return JobSettings{.rule = RuleNamed(rule),
                                 .schedule = ScheduleNamed(schedule),
                                 .clock = ClockNamed(clock),
@@ -188,9 +188,9 @@ void BindRounds(py::module_& module) {
                                 .target_loss = target_loss};
            }),
            py::kw_only(), py::arg("rule") = "none", py::arg("schedule") = "constant",
-           py::arg("clock") = "samples", py::arg("adaptive") = false, py::arg("base_learning_rate") = kMissing,
-           py::arg("base_batch") = kMissing, py::arg("target_accuracy") = kMissing,
-           py::arg("target_loss") = kMissing);
+           py::arg("clock") = "samples", py::arg("adaptive") = false,
+           py::arg("base_learning_rate") = kMissing, py::arg("base_batch") = kMissing,
+           py::arg("target_accuracy") = kMissing, py::arg("target_loss") = kMissing);
 
   py::class_<Round>(module, "Round", "The reports of all workers for one window.")
       .def(py::init(&MakeRound), py::arg("index"), py::arg("settings"), py::arg("entries"))
