@@ -113,9 +113,13 @@ def refuse_states(rank, size):
             job.load_state_dict({**good, field: "x"})
     for garbage in ({"samples": 7}, {"batches": []}, {"batches": [-4]}, {"start_batches": [4, 4]}, {"cursor": -1},
                     {"period": 0}, {"noise_scale": [1.0]}, {"memory": torch.ones(3)},
+                    {"position": -1.0}, {"position": float("nan")},
                     {"memory": torch.ones(3, dtype=torch.float64)}, {"memory": torch.ones(3, 2, dtype=torch.float64)}):
         with pytest.raises(dynamix.InputError):
             job.load_state_dict({**good, **garbage})
+    older = {**good, "version": 3}
+    del older["position"]
+    job.load_state_dict(older)
     job.load_state_dict(good)
     assert train(model, optimizer, job, epochs=2) > 0
 

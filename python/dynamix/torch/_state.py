@@ -1,21 +1,25 @@
 """What a job's state_dict holds, checked field by field: it may come from another job or a damaged
 file, and what is wrong with it should be said before training goes on."""
+import math
 from collections.abc import Mapping
 
 import torch
 
 from dynamix import _check, _core
 
-VERSION = 3
+VERSION = 4
+_BY_SAMPLES = 3  # an older version, whose schedules knew no other clock
 _HIGH = 1 << 53
 _WHOLE = {"samples": 1, "seed": 0, "cursor": 0, "base_batch": 1, "period": 1, "iterations": 0,
           "in_window": 0, "windows": 0, "asking": 0}  # and the least value
-_NUMBERS = ("base_rate", "noise")
+_NUMBERS = ("base_rate", "noise", "position")
 _PER_RANK = ("batches", "start_batches")
 
 
 def read(state):
     """The state as a dictionary of Python's own types."""
+    if isinstance(state, Mapping) and state.get("version") == _BY_SAMPLES:
+        state = {**state, "version": VERSION, "position": state.get("cursor")}
     if not isinstance(state, Mapping) or state.get("version") != VERSION:
         found = state.get("version") if isinstance(state, Mapping) else type(state).__name__
         raise _check.refused("version", found, f"a state_dict of version {VERSION}")
@@ -25,7 +29,8 @@ def read(state):
         raise _check.refused("state_dict", f"without {', '.join(missing)}", "what Job.state_dict() returned")
     found = {field: _check.whole(field, state[field], low, _HIGH) for field, low in _WHOLE.items()}
     found.update((field, _check.number(field, state[field])) for field in _NUMBERS)
-    found["position"] = _check.number("position", state.get("position", found["cursor"]))  # absent in older ones
+    if not 0 <= found["position"] < math.inf:
+        raise _check.refused("position", found["position"], "a number of samples")
     found.update((field, _sizes(field, state[field])) for field in _PER_RANK)
     if len(found["start_batches"]) != len(found["batches"]):
         raise _check.refused("start_batches", state["start_batches"],
