@@ -56,7 +56,8 @@ def part(found):
         goals.append(Goal("never more than 10 % slower than `balanced`", f"worst {beside.worst:.2f}; "
                           f"{sum(one > 1.1 for one in beside.ratios)} of {len(jobs)} jobs", beside.worst <= 1.1))
     slow = population.slow_paces(found, "default")
-    goals.append(Goal("never more than 5 % slower than static, by pace", f"worst {worst['pace']['worst']:.2f}; {len(slow)} of {len(jobs)} jobs", not slow))
+    goals.append(Goal("never more than 5 % slower than static, by pace",
+                      f"worst {worst['pace']['worst']:.2f}; {len(slow)} of {len(jobs)} jobs", not slow))
     quiet = [job for job in jobs if job["factors"]["cluster"] == "quiet" and job["factors"]["start"] == "tuned"]
     if quiet:
         ratios = population.ratio(quiet, "default").ratios
