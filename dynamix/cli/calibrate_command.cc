@@ -13,6 +13,7 @@
 #include "dynamix/cli/commands.h"
 #include "dynamix/cli/progress_bar.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/core/policy_spec.h"
 #include "dynamix/evaluation/table.h"
 #include "dynamix/page/text.h"
 #include "dynamix/record/run_record.h"
@@ -72,8 +73,8 @@ Trace TraceOf(const RunRecord& run) {
 
 // Runs of the same size are left out together: the local batch of static ones.
 std::string SizeOf(const RunRecord& run) {
-  return run.config.policy.starts_with("static") ? std::to_string(run.rounds.back().batches.front())
-                                                 : run.config.policy;
+  const std::string policy = WithoutPrefixes(run.config.policy);
+  return policy.starts_with("static") ? std::to_string(run.rounds.back().batches.front()) : policy;
 }
 double NumberOf(const std::string& size) { return std::atof(size.c_str()); }  // 0: a rule's name
 

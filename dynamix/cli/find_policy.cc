@@ -35,17 +35,12 @@ PolicySpec FileSpec(const std::string& name, const std::string& path) {
 }
 
 PolicySpec FindWithPrefixes(const std::string& name) {
-  std::string_view plain = name;
-  const auto take = [&](std::string_view prefix) {
-    const bool found = plain.starts_with(prefix);
-    if (found) plain.remove_prefix(prefix.size());
-    return found;
-  };
-  const bool guarded = take(kGuardedPrefix), steps = take(kStepsPrefix);
-  PolicySpec spec = FindPolicy(std::string(plain));
+  const std::string plain = WithoutPrefixes(name);
+  const std::string prefixes = name.substr(0, name.size() - plain.size());
+  PolicySpec spec = FindPolicy(plain);
   spec.name = name;
-  spec.guarded = guarded;
-  spec.steps = steps;
+  spec.guarded = prefixes.starts_with(kGuardedPrefix);
+  spec.steps = prefixes.ends_with(kStepsPrefix);
   return spec;
 }
 
@@ -75,7 +70,8 @@ std::vector<PolicySpec> FindPolicies(const std::string& names) {
   return specs;
 }
 
-std::optional<PolicyModel> FindModel(const std::string& policy) {
+std::optional<PolicyModel> FindModel(const std::string& name) {
+  const std::string policy = WithoutPrefixes(name);
   if (IsRule(policy)) return std::nullopt;
   try {
     Result<PolicyModel> loaded = LoadPolicy(FindPolicyFile(policy));

@@ -132,7 +132,7 @@ void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedClust
   const double most_s =
       environment.limits().seconds > 0 ? environment.limits().seconds : BudgetSeconds(job.spec);
   RunFigures figures;
-  double seen = 0;  // of the schedule
+  long seen = 0;  // of the schedule, in samples
   const auto on_window = [&](const Round& round, const Decision& decision, const Truth& truth) {
     if (interrupted) throw Interrupted();
     folder.AddRound(RoundJson(round, decision, truth));
@@ -142,9 +142,9 @@ void RunEnvironment(const TrainFlags& flags, const TrainJob& job, SimulatedClust
     std::snprintf(note, sizeof note,
                   "accuracy %.4f  loss %.3f  global batch %.0f  %.1f s on the job's clock",
                   truth.held_out_accuracy, truth.held_out_loss, round.GlobalBatch(), truth.seconds);
-    bar->Advance(std::lround((truth.progress - seen) * environment.planned_samples()), note,
-                 truth.seconds / most_s);
-    seen = truth.progress;
+    const long now = std::lround(truth.progress * environment.planned_samples());
+    bar->Advance(now - seen, note, truth.seconds / most_s);
+    seen = now;
   };
   const bool full = flags.full || flags.epochs > 0;
   const double equal_time = full ? std::numeric_limits<double>::infinity() : flags.time_s;
@@ -240,7 +240,7 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
   command.add_flag("--no-record", flags.no_record, "leave nothing");
   command.add_flag("--compared", flags.compared, "one run of dynamix compare")->group("");
   command.add_flag("--full", flags.full,
-                   "do not end at the target: go on to the planned samples (live) or the budget");
+                   "do not end at the target: go on to the schedule's end (live) or the budget");
   command.add_flag("--resume", flags.resume, "live: go on from the run folder's checkpoint");
   command.add_flag("--allow-changed", flags.allow_changed,
                    "live: resume also when the workload's settings are not the checkpoint's");
@@ -285,7 +285,10 @@ void AddOverrides(CLI::App& command, TrainFlags& flags) {
       ->check(CLI::Range(0.0, 1e9));
   command.add_option("--time", flags.time_s, "run so many seconds of the job's clock instead")
       ->check(CLI::Range(1e-3, 1e9));
-  command.add_option("--epochs", flags.epochs, "run so many passes over the data set instead")
+  command
+      .add_option("--epochs", flags.epochs,
+                  "run so many passes over the data set instead; with --clock steps as long a "
+                  "schedule, which a large batch takes more passes for")
       ->check(CLI::Range(1e-3, 1e9));
   command
       .add_option(

@@ -107,7 +107,7 @@ struct LiveRank {
   FolderLock lock;                    // of one that became rank 0
   RunFigures figures;
   double shown_samples = 0, shown_seconds = 0, samples_per_s = 0;
-  double shown_progress = 0;
+  long shown_position = 0;   // of the schedule, in samples
   double most_s = 0;         // the run ends then; 0: no limit
   std::string told;          // of the job's warnings
   std::vector<int> members;  // last seen
@@ -145,7 +145,8 @@ LiveRank::LiveRank(const TrainFlags& flags, const TrainJob& job)
       std::make_unique<LiveJob>(*group, *worker, classifier, advisor.get(), JobOptions(flags, job));
   OrThrow(live->Start());
   shown_samples = live->state().samples;
-  shown_progress = live->state().progress;
+  shown_position =
+      std::lround(live->state().progress * wanted.spec.workload.optimizer.planned_samples);
   shown_seconds = live->state().seconds;
   most_s = JobOptions(flags, job).most_seconds;
   micro_batch = worker->micro_batch();
@@ -292,10 +293,10 @@ void LiveRank::Show(ProgressBar& bar) {
   char note[160];
   std::snprintf(note, sizeof note, "accuracy %.4f  loss %.3f  %.0f samples/s  batches %s",
                 state.accuracy, state.loss, samples_per_s, batches.c_str());
-  const double planned = wanted.spec.workload.optimizer.planned_samples;
-  bar.Advance(std::lround((state.progress - shown_progress) * planned), note,
-              most_s > 0 ? state.seconds / most_s : 0);
-  shown_progress = state.progress;
+  const long position =
+      std::lround(state.progress * wanted.spec.workload.optimizer.planned_samples);
+  bar.Advance(position - shown_position, note, most_s > 0 ? state.seconds / most_s : 0);
+  shown_position = position;
   shown_samples = state.samples;
   shown_seconds = state.seconds;
   if (members != group->members()) {
@@ -382,9 +383,8 @@ void RunLiveRank(const TrainFlags& flags, const TrainJob& job) {
     const auto show = [&] {
       if (!bar || (first() && !drawn)) {
         drawn = first();
-        const double planned = job.spec.workload.optimizer.planned_samples;
-        bar.emplace("train", static_cast<long>(planned), flags.json || !drawn,
-                    std::lround(rank.live->state().progress * planned));
+        bar.emplace("train", static_cast<long>(job.spec.workload.optimizer.planned_samples),
+                    flags.json || !drawn, rank.shown_position);
       }
       rank.Show(*bar);
     };

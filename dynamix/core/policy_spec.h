@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "dynamix/core/action.h"
 #include "dynamix/core/objective.h"
@@ -12,9 +13,16 @@
 namespace dynamix {
 
 // In front of a policy's name: the policy under the guard (arbitrator/guard.h), in evaluations.
-inline constexpr char kGuardedPrefix[] = "guarded:";
+inline constexpr std::string_view kGuardedPrefix = "guarded:";
 // And: its jobs' schedules run by steps (ScheduleClock).
-inline constexpr char kStepsPrefix[] = "steps:";
+inline constexpr std::string_view kStepsPrefix = "steps:";
+
+// The policy's own name.
+inline std::string WithoutPrefixes(std::string_view name) {
+  for (const std::string_view prefix : {kGuardedPrefix, kStepsPrefix})
+    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+  return std::string(name);
+}
 
 struct PolicySpec {
   std::string name;       // as shown in tables

@@ -154,7 +154,7 @@ std::string Sentence(const Comparison& comparison) {
 
 // As its authors meant it: without a guard, on the schedule's own clock.
 bool IsPlainRule(const JudgedPolicy& policy) {
-  const auto begins = [&](const char* prefix) { return policy.name.starts_with(prefix); };
+  const auto begins = [&](std::string_view prefix) { return policy.name.starts_with(prefix); };
   return policy.checksum.empty() && !begins("static") && !begins(kGuardedPrefix) &&
          !begins(kStepsPrefix);
 }

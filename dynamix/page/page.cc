@@ -27,9 +27,11 @@ std::string Seconds(double seconds) { return Fixed(seconds, seconds < 100 ? 2 : 
 std::vector<std::string> Names(const std::vector<RunRecord>& runs) {
   std::set<int> workers;
   std::set<std::string> jobs;
+  std::set<ScheduleClock> clocks;
   for (const RunRecord& run : runs) {
     workers.insert(run.config.job.workers);
     jobs.insert(run.config.job.workload.name + " on " + run.config.job.scenario.name);
+    clocks.insert(run.config.job.workload.optimizer.clock);
   }
   std::vector<std::string> names;
   for (const RunRecord& run : runs) {
@@ -39,6 +41,8 @@ std::vector<std::string> Names(const std::vector<RunRecord>& runs) {
     if (jobs.size() > 1)
       name += ", " + config.job.workload.name + " on " + config.job.scenario.name;
     if (workers.size() > 1) name += ", " + std::to_string(config.job.workers) + " workers";
+    if (clocks.size() > 1)
+      name += ", by " + std::string(dynamix::Name(config.job.workload.optimizer.clock));
     names.push_back(std::move(name));
   }
   return names;

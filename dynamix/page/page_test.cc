@@ -55,6 +55,14 @@ TEST(PageTest, TheVerdictComesFirstAndTheTableIsOverAllSeeds) {
   EXPECT_THAT(html, HasSubstr("\"static, seed 2\"")) << "a line of its own";
 }
 
+TEST(PageTest, RunsOnDifferentClocksAreNoSeedsOfOnePolicy) {
+  std::vector<RunRecord> runs = {Recorded("static", 1, 40), Recorded("static", 1, 10)};
+  runs[1].config.job.workload.optimizer.clock = ScheduleClock::kSteps;
+  const std::string html = RenderPage({.runs = runs});
+  EXPECT_THAT(html, HasSubstr("<td>static, by samples</td><td>1</td>"));
+  EXPECT_THAT(html, HasSubstr("<td>static, by steps</td><td>1</td>"));
+}
+
 TEST(PageTest, NothingInARecordEndsTheScriptAndOnlyThatScriptMayRun) {
   RunRecord run = Recorded("static", 1, 4);
   run.config.policy = "</script><b>";

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "dynamix/core/features.h"
+#include "dynamix/core/policy_spec.h"
 
 namespace dynamix {
 namespace {
@@ -92,7 +93,7 @@ std::vector<Reason> Changes(const RecordedRound& round, const RecordedRound* pre
 
 Reasons::Reasons(const std::string& policy, const PolicyModel* model) {
   if (model == nullptr) {
-    const std::string name = policy.substr(0, policy.find(':'));
+    const std::string plain = WithoutPrefixes(policy), name = plain.substr(0, plain.find(':'));
     if (kRuleInputs.contains(name)) rule_ = name;
     return;
   }

@@ -68,6 +68,7 @@ TEST(ReasonsTest, ARuleIsExplainedByWhatItReads) {
                                                   {"fastest worker, samples/s", 2000},
                                                   {"slowest worker, samples/s", 500}};
   EXPECT_EQ(values, expected);
+  EXPECT_EQ(Reasons("guarded:steps:noise_scale", nullptr).Of(round, nullptr, 3).size(), 4u);
   EXPECT_TRUE(Reasons("static:64", nullptr).Of(round, nullptr, 3).empty());
 }
 

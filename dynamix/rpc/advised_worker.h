@@ -29,7 +29,7 @@ struct IterationStats {
   double gradient_norm = kMissing;  // of the averaged gradient
   double noise_scale = kMissing;    // smoothed, in samples
   double learning_rate = kMissing;
-  double progress = kMissing;  // samples seen over samples planned
+  double progress = kMissing;  // part of the schedule that is over
 };
 
 // Calls visit(name, members...) for every field of an iteration: of an IterationStats, a

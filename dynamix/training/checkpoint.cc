@@ -53,8 +53,12 @@ Checkpoint DecodeBody(const std::string& bytes, std::size_t at, const nlohmann::
   checkpoint.job = header.at("job");
   checkpoint.settings = header.value("settings", checkpoint.settings);  // absent in older files
   worker.cursor = header.at("cursor");
-  const auto by_samples = static_cast<double>(worker.cursor);  // all that older files know
-  worker.schedule_position = header.value("schedule_position", by_samples);
+  if (header.contains("schedule_position")) {
+    worker.schedule_position = header["schedule_position"];
+  } else {  // an older file: all schedules ran by samples
+    worker.schedule_position = static_cast<double>(worker.cursor);
+    checkpoint.settings.push_back("workload.optimizer.clock = 'samples'");
+  }
   worker.optimizer_steps = header.at("optimizer_steps");
   worker.iterations = header.at("iterations");
   worker.windows = header.at("windows");

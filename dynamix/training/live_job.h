@@ -1,4 +1,4 @@
-// A live job on one rank: iterations until the planned samples are seen, with held-out evaluation,
+// A live job on one rank: iterations until its schedule is over, with held-out evaluation,
 // checkpoints, and a clock that counts training only.
 //
 // Every rank has one with the same options. Rank 0 writes checkpoints; all ranks read them, so the

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <fstream>
 #include <future>
@@ -260,6 +261,7 @@ TEST_F(CheckpointTest, RoundTripsExactly) {
   checkpoint.job = "job \"x\"";
   checkpoint.seconds = 1.0 / 3;
   checkpoint.worker.cursor = 1234567890123;
+  checkpoint.worker.schedule_position = 2.0 / 3;
   checkpoint.worker.batches = {1, 2};
   checkpoint.worker.start_batches = checkpoint.worker.highest =
       checkpoint.worker.micro_batches = {3, 4};
@@ -273,9 +275,27 @@ TEST_F(CheckpointTest, RoundTripsExactly) {
   EXPECT_EQ(loaded.value().job, checkpoint.job);
   EXPECT_EQ(loaded.value().seconds, checkpoint.seconds);
   EXPECT_EQ(loaded.value().worker.cursor, checkpoint.worker.cursor);
+  EXPECT_EQ(loaded.value().worker.schedule_position, checkpoint.worker.schedule_position);
   EXPECT_EQ(loaded.value().worker.optimizer, checkpoint.worker.optimizer);
   EXPECT_EQ(loaded.value().worker.buffers, checkpoint.worker.buffers);
   EXPECT_EQ(loaded.value().advisor, checkpoint.advisor);
+}
+
+// Files from before schedules had clocks have no position: its name is made another one here.
+TEST_F(CheckpointTest, AnOlderFileIsOfAScheduleBySamples) {
+  Checkpoint checkpoint;
+  checkpoint.worker.cursor = 640;
+  checkpoint.worker.schedule_position = 80;
+  std::string bytes = EncodeCheckpoint(checkpoint);
+  bytes.replace(bytes.find("schedule_position"), 8, "forgotte");
+  const std::size_t body = bytes.size() - sizeof(std::uint32_t);
+  const auto checksum =
+      static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), body));
+  bytes.replace(body, sizeof checksum, reinterpret_cast<const char*>(&checksum), sizeof checksum);
+  const auto read = DecodeCheckpoint(bytes);
+  ASSERT_TRUE(read.ok()) << read.error();
+  EXPECT_EQ(read.value().worker.schedule_position, 640);
+  EXPECT_THAT(read.value().settings, testing::ElementsAre("workload.optimizer.clock = 'samples'"));
 }
 
 TEST_F(CheckpointTest, ADamagedFileFallsBackToTheOneBefore) {

@@ -218,6 +218,10 @@ def refuse_options_that_differ(rank, size):
         start(samples(240 + rank))
     with pytest.raises(dynamix.InputError, match=r"window = \[3, 4\]"):
         start(samples(), window=3 + rank)
+    with pytest.raises(dynamix.InputError, match=r"rule = \['none', 'sqrt'\]"):
+        start(samples(), rule=("sqrt", "none")[rank])
+    with pytest.raises(dynamix.InputError, match=r"clock = \['samples', 'steps'\]"):
+        start(samples(), clock=("steps", "samples")[rank])
 
 
 def test_ranks_that_would_wait_for_each_other_for_ever_are_told():

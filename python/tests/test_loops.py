@@ -199,25 +199,46 @@ def test_statistics_of_batch_norm_are_averaged_by_batch():
 
 
 def follow_progress(rank, size, clock):
-    """Twice the batch of the start, under rule sqrt."""
-    model, optimizer, job = start(samples(160), 4, policy=Grows(), rule="sqrt", clock=clock, epochs=2, window=2)
-    seen, state = [], None
+    """Twice the batch of the start, under rule sqrt: by steps, 16 samples count as 8 times the root of 2.
+    The last batch of an epoch is a part of one."""
+    options = {"policy": Grows(), "rule": "sqrt", "clock": clock, "epochs": 2, "window": 2}
+    model, optimizer, job = start(samples(100), 4, **options)
+    seen, restored = [], []
     for inputs, targets in job.batches(0):
         step(model, optimizer, inputs, targets)
-        seen.append((sum(job.batch_sizes), job.progress))
-        if len(seen) == 6:
-            state = job.state_dict()
-            break
-    again = start(samples(160), 4, policy=Grows(), rule="sqrt", clock=clock, epochs=2, window=2)[2]
-    again.load_state_dict(state)
-    return seen, again.progress, job.samples_seen
+        seen.append((job.samples_seen, sum(job.batch_sizes), job.progress))
+        again = start(samples(100), 4, **options)[2]
+        again.load_state_dict(job.state_dict())
+        restored.append(again.progress)
+    return seen, restored
 
 
-def test_by_steps_a_large_batch_does_not_use_up_the_schedule():
-    seen, restored, samples_seen = run_ranks(2, follow_progress, "steps")[0]
-    counted = sum(8 * math.sqrt(batch / 8) for batch, _ in seen)
-    assert seen[-1][0] > 8, "the sizes never changed"
-    assert restored == pytest.approx(counted / 320)
-    assert restored < samples_seen / 320
-    seen, restored, samples_seen = run_ranks(2, follow_progress, "samples")[0]
-    assert restored == pytest.approx(samples_seen / 320)
+@pytest.mark.parametrize("clock", ["samples", "steps"])
+def test_progress_follows_the_schedules_clock_also_over_a_restart(clock):
+    seen, restored = run_ranks(2, follow_progress, clock)[0]
+    assert seen[0][1] == 8 and seen[-1][1] == 16, "the sizes never changed"
+    before, position = 0, 0.0
+    for samples_seen, batch, progress in seen:
+        taken = samples_seen - before
+        position += taken if clock == "samples" else taken * 8 * math.sqrt(batch / 8) / batch
+        before = samples_seen
+        assert progress == pytest.approx(position / 200)
+    assert restored == pytest.approx([progress for _, _, progress in seen])
+
+
+def end_by_steps(rank, size):
+    """At the base batch both clocks say the same, whatever an epoch leaves over or is skipped."""
+    found = []
+    for clock in ("samples", "steps"):
+        model, optimizer, job = start(samples(100), 16, policy="static", clock=clock, epochs=4,
+                                      loader={"drop_last": True})
+        for epoch in (0, 1, 3):
+            for inputs, targets in job.batches(epoch):
+                step(model, optimizer, inputs, targets)
+        found.append(job.progress)
+    return found
+
+
+def test_at_the_base_batch_both_clocks_are_the_same():
+    by_samples, by_steps = run_ranks(2, end_by_steps)[0]
+    assert by_samples == by_steps == pytest.approx(396 / 400)

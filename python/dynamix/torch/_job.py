@@ -27,6 +27,11 @@ from dynamix.torch._window import Sums, Window
 _DEVICE_LAG = 2
 
 
+# Settings by name, all of which decide the learning rate.
+_NAMES = {"rule": ("none", "linear", "sqrt", "adascale"),
+          "schedule": ("constant", "cosine", "step", "warmup"), "clock": ("samples", "steps")}
+
+
 class Job:
     """What `adapt` returns. All ranks hold one and call its methods in the same order."""
 
@@ -100,19 +105,21 @@ class Job:
         self._old_tails = deque()  # sent since the window ended, and not yet heard
         self._heard = True     # what followed from the last window, or that it is to come
         self._iterations = 0
-        self._position = 0.0   # of the schedule, when its clock is steps
+        self._ahead = 0.0      # of the samples seen: the schedule, when its clock is steps
         self._factor_of = None  # what the learning rate's factor was computed from
         self._started = time.monotonic()
 
     def _meet(self, batch_size):
         """Every rank's start batch. Ranks whose arguments differ would wait for each other later."""
         own = {"dataset": self._loader.samples, "window": self._window_iterations,
-               "seed": self._seed, "epochs": self._epochs or 0}
+               "seed": self._seed, "epochs": self._epochs or 0,
+               **{field: _NAMES[field].index(getattr(self, "_" + field)) for field in _NAMES}}
         met = self._exchange.gather([batch_size, self._loader.depth, self._counts, *own.values()])
         for column, field in enumerate(own, 3):
             found = sorted(set(met[:, column].astype(int).tolist()))
             if len(found) > 1:
-                raise _check.refused(field, found, "the same on all ranks")
+                names = [_NAMES[field][index] for index in found] if field in _NAMES else found
+                raise _check.refused(field, names, "the same on all ranks")
         start_batches = tuple(met[:, 0].astype(int).tolist())
         self._loader.set_batches(start_batches)
         self._loader.depth = int(met[:, 1].max())
@@ -206,8 +213,7 @@ class Job:
         counts instead; nan when `epochs` was not given."""
         if not self._epochs:
             return math.nan
-        seen = self._position if self._clock == "steps" else self._loader.cursor
-        return min(1.0, seen / (self._epochs * self._loader.samples))
+        return min(1.0, (self._loader.cursor + self._ahead) / (self._epochs * self._loader.samples))
 
     def summary(self) -> dict[str, Any]:
         """The job so far, as a dictionary."""
@@ -238,7 +244,7 @@ class Job:
                 "start_batches": list(self._start_batches), "base_batch": self._base_batch,
                 "base_rate": self._base_rate, "period": self._period,
                 "iterations": self._iterations + ended, "in_window": in_window,
-                "position": self._position + ended * self._advance(self._handed),
+                "position": self._loader.cursor + self._ahead,
                 **self._rounds.state(word)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -253,7 +259,7 @@ class Job:
         self._loader.restore(state["seed"], state["cursor"])
         self._base_batch, self._base_rate = state["base_batch"], state["base_rate"]
         self._period, self._iterations = state["period"], state["iterations"]
-        self._position = state["position"]
+        self._ahead = state["position"] - state["cursor"]
         self._drop_window()
         self._exchange.reset()  # a loop may have been left in the middle of an iteration
         self._old_tails.clear()
@@ -297,10 +303,8 @@ class Job:
             self._rate.factor = _core.learning_rate_factor(
                 self._rule, sum(self.batch_sizes) * self._period, self._base_batch * self._period,
                 self._rounds.noise)
-
-    def _advance(self, handed):
-        """How far an iteration of so many batches moves the schedule, by steps, in samples."""
-        return self._base_batch * handed * self._rate.factor
+        if self._clock == "steps":  # a whole batch counts base batch x factor, a part of one its part
+            self._ahead += total * (self._base_batch * self._rate.factor / sum(self.batch_sizes) - 1)
 
     def _drop_window(self):
         """A window's numbers belong to one set of batches."""
@@ -316,7 +320,6 @@ class Job:
         if handed == 0:  # a backward pass without a batch of ours
             return
         self._iterations += 1
-        self._position += self._advance(handed)
         # A period counts when it comes twice: what an epoch leaves over makes one shorter or longer.
         if handed == self._last_handed != self._period:
             self._period = handed
