@@ -84,9 +84,10 @@ def part(found):
     saved = [100 * (1 - one["own_s"] / one["static_s"]) for one in reached]
     shown = "no job gets there"
     if saved:
-        shown = f"up to {max(saved):.0f} %, at least {min(saved):.0f} %; {len(reached)} of {len(figures)} jobs get there"
+        shown = (f"{min(saved):.0f} to {max(saved):.0f} % less; {len(reached)} of {len(figures)} jobs get there, "
+                 f"{sum(one < 0 for one in saved)} of them later than static")
     goals = [Goal("up to 46 % less time to the best accuracy of static", shown,
-                  len(reached) == len(figures) and max(saved) >= 46),
+                  len(reached) == len(figures) and max(saved) >= 46 and min(saved) >= 0),
              Goal("up to 6.3 points more accuracy, at equal time", f"{min(gains):+.1f} to {max(gains):+.1f} points",
                   max(gains) >= 6.3 and min(gains) >= 0),
              Goal("no less accuracy at equal epochs", f"{min(epochs):+.1f} to {max(epochs):+.1f} points", min(epochs) >= -0.5)]
@@ -101,7 +102,9 @@ def part(found):
               "(their costs per sample and gradient bytes) on `scenarios/published.toml`. One seed; "
               f"{min(one['epochs'] for one in figures):.1f} epochs at least. Accuracy: best held-out one, as the mean of "
               "three evaluations that differ. The published networks are eight times as wide and were trained longer, on other machines: "
-              "compare differences, not levels."),
+              "compare differences, not levels. Every run has the same epochs, and its rate falls along a cosine with its samples: "
+              "whoever takes the smaller batch is longer at the high rates, so that at equal time one policy may be at the end of "
+              "its schedule, where accuracy is best, and the other in the middle."),
         table(["job, workers", "static: time, best accuracy", "`default`", "static: to its best", "`default`: to that",
                "published static", "published adaptive"], rows),
         table(["job, workers", "static, equal time", "`default`, equal time", "static, equal epochs",
