@@ -19,8 +19,8 @@ PolicySpec FindNamedPolicy(const std::string& name);
 // "a,b,c", for evaluations; names may follow the prefixes "guarded:" and "steps:", in this order.
 std::vector<PolicySpec> FindPolicies(const std::string& names);
 
-// The file of a learned policy as the user named it, prefixes or not; nothing for rules, and when the file is gone
-// or was made for other features.
+// The file of a learned policy as the user named it, prefixes or not; nothing for rules, and when the
+// file is gone or was made for other features.
 std::optional<PolicyModel> FindModel(const std::string& name);
 
 }  // namespace dynamix

@@ -69,17 +69,17 @@ std::vector<JobResult> RunSuiteJob(const JobSpec& job, const std::vector<PolicyS
                                    const MiniaturePools& pools, const SuiteRunOptions& options,
                                    std::vector<RunRecord>* shown) {
   const Task task = MakeTask(job, pools);
-  Task by_steps = task;
-  by_steps.job.workload.optimizer.clock = ScheduleClock::kSteps;
   std::vector<PolicySpec> all = policies;
   if (options.all_static)
     for (PolicySpec& spec : SpecsOf(StaticSizes(task), options)) all.push_back(std::move(spec));
   std::vector<JobResult> results;
   for (const PolicySpec& spec : all) {
     const bool show = shown != nullptr && shown->size() < policies.size();
-    results.push_back(RunPolicy(
-        JobUnder(spec, job), spec, *(spec.steps ? by_steps : task).MakeEnvironment(), options,
-        task.reference_seconds, &task.reference, show ? &shown->emplace_back() : nullptr));
+    Task own = task;
+    own.job = JobUnder(spec, task.job);
+    results.push_back(RunPolicy(JobUnder(spec, job), spec, *own.MakeEnvironment(), options,
+                                task.reference_seconds, &task.reference,
+                                show ? &shown->emplace_back() : nullptr));
   }
   if (options.bounds) {
     results.push_back(Named(BoundResult(BestConstantBatch(task)), job, "best_constant"));
