@@ -38,6 +38,8 @@ BAD_OPTIONS = [
     ({"window": 0}, "window = 0"),
     ({"seed": -1}, "seed = -1"),
     ({"epochs": 2.5}, "epochs = 2.5"),
+    ({"base_batch": 0}, "base_batch = 0"),
+    ({"base_batch": 64.5}, "base_batch = 64.5"),
     ({"scaler": 3}, "scaler = 3"),
     ({"count": 3}, "count = 3"),
     ({"run": 3}, "run = 3"),
@@ -117,9 +119,11 @@ def refuse_states(rank, size):
                     {"memory": torch.ones(3, dtype=torch.float64)}, {"memory": torch.ones(3, 2, dtype=torch.float64)}):
         with pytest.raises(dynamix.InputError):
             job.load_state_dict({**good, **garbage})
-    older = {**good, "version": 3}
-    del older["position"]
+    older = {**good, "version": 4}
+    del older["named_base"]
     job.load_state_dict(older)
+    del older["position"]
+    job.load_state_dict({**older, "version": 3})
     job.load_state_dict(good)
     assert train(model, optimizer, job, epochs=2) > 0
 
@@ -222,6 +226,8 @@ def refuse_options_that_differ(rank, size):
         start(samples(), rule=("sqrt", "none")[rank])
     with pytest.raises(dynamix.InputError, match=r"clock = \['samples', 'steps'\]"):
         start(samples(), clock=("steps", "samples")[rank])
+    with pytest.raises(dynamix.InputError, match=r"base_batch = \[0, 16\]"):
+        start(samples(), base_batch=(None, 16)[rank])
 
 
 def test_ranks_that_would_wait_for_each_other_for_ever_are_told():

@@ -1,4 +1,5 @@
 """What users' loops do besides: schedulers, scaling, unused parameters, dtypes, losses."""
+import contextlib
 import math
 
 import pytest
@@ -242,3 +243,43 @@ def end_by_steps(rank, size):
 def test_at_the_base_batch_both_clocks_are_the_same():
     by_samples, by_steps = run_ranks(2, end_by_steps)[0]
     assert by_samples == by_steps == pytest.approx(396 / 400)
+
+
+class Keeps:
+    """Holds, and keeps what the job says about itself."""
+
+    def __init__(self):
+        self.seen = []
+
+    def decide(self, round, states):
+        self.seen.append((round.base_batch, round.entries[0].bounds.min, round.entries[0].bounds.max))
+        return round.batches
+
+
+def name_a_base(rank, size, accumulate):
+    """Rates of a job of 2 x 8 samples whose rate belongs to 4 of them, and of one that goes on with it."""
+    policy = Keeps()
+    options = {"policy": policy, "rule": "sqrt", "clock": "steps", "epochs": 4, "window": 2, "base_batch": 4}
+    model, optimizer, job = start(samples(96), 8, **options)
+    for number, (inputs, targets) in enumerate(job.batches(0), 1):
+        with contextlib.nullcontext() if number % accumulate == 0 else model.no_sync():
+            torch.nn.functional.cross_entropy(model(inputs), targets).backward()
+        if number % accumulate == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+    again = start(samples(96), 8, **{**options, "base_batch": None})[2]
+    again.load_state_dict(job.state_dict())
+    next(iter(again.batches(1)))
+    return job.learning_rate_factor, again.learning_rate_factor, job.progress, policy.seen
+
+
+def test_a_base_batch_that_is_named_is_what_rates_and_bounds_are_relative_to():
+    factor, again, progress, seen = run_ranks(2, name_a_base, 1)[0]
+    assert factor == again == pytest.approx(2)  # sqrt(16 / 4)
+    assert progress == pytest.approx(6 * 4 * 2 / (4 * 96))  # six steps of 4 samples x the factor
+    assert seen and set(seen) == {(4.0, 1, 64)}  # an eighth of a share of 2, eight times 8
+
+
+def test_a_named_base_batch_is_of_an_optimizer_step():
+    factor, again, _, _ = run_ranks(2, name_a_base, 2)[0]
+    assert factor == again == pytest.approx(math.sqrt(32 / 4))

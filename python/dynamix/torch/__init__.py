@@ -30,8 +30,8 @@ def adapt(model: DistributedDataParallel, optimizer: Optimizer, dataset: Dataset
           policy: Any = "default", advisor: str | Mapping[str, Any] | None = None,
           rule: str | None = None, target: float | Mapping[str, float] | None = None, window: int = 10, seed: int = 0,
           job: str | None = None, loader: Mapping[str, Any] | None = None,
-          epochs: int | None = None, min_batch: int | None = None, max_batch: int | None = None,
-          granularity: int = 1, schedule: str = "constant", clock: str = "samples",
+          epochs: int | None = None, base_batch: int | None = None, min_batch: int | None = None,
+          max_batch: int | None = None, granularity: int = 1, schedule: str = "constant", clock: str = "samples",
           scaler: Any = None, guard: bool = True, monitor: str = "ebpf", count: Callable[[Any, int], int] | None = None,
           run: str | Recorder | None = None) -> Job:
     """Makes the batch size of every rank follow a policy. Call it on all ranks with the same
@@ -46,7 +46,7 @@ def adapt(model: DistributedDataParallel, optimizer: Optimizer, dataset: Dataset
     advisor     "HOST:PORT[,HOST:PORT...]" of an arbitrator, or a dictionary of AdvisorOptions; then
                 `policy` is the arbitrator's. Default: the policy runs inside rank 0
     rule        how the learning rate follows the global batch: "none", "linear", "sqrt", "adascale".
-                Default: "sqrt" for Adam and its like, else "adascale". At the start batch every rule
+                Default: "sqrt" for Adam and its like, else "adascale". At the base batch every rule
                 leaves the rate alone
     target      what the user waits for: an accuracy, (0, 1), or {"loss": ...}
     window      iterations between two decisions
@@ -54,9 +54,12 @@ def adapt(model: DistributedDataParallel, optimizer: Optimizer, dataset: Dataset
     job         name of the job at the arbitrator
     loader      what DataLoader takes: num_workers, pin_memory, collate_fn, persistent_workers, ...
     epochs      planned; tells the policy how far the job is
+    base_batch  samples of all ranks in an optimizer step that the optimizer's rates were chosen for.
+                Default: those of the start. Say it when ranks were added and the rates stayed: the
+                policy then knows where to look, and the rule scales the rates from there
     min_batch, max_batch, granularity
-                of a rank's batch. Default: an eighth to eight times batch_size, and on a GPU what
-                its memory holds
+                of a rank's batch. Default: an eighth to eight times batch_size (and of a rank's share
+                of base_batch), and on a GPU what its memory holds
     schedule    "constant", "cosine", "step" or "warmup": what the user's scheduler does
     clock       what moves job.progress on: "samples", or "steps", each as long as the rule's factor on
                 the learning rate; then a large batch does not use up the schedule, and sees more epochs
@@ -74,7 +77,7 @@ def adapt(model: DistributedDataParallel, optimizer: Optimizer, dataset: Dataset
     """
     return Job(model, optimizer, dataset, batch_size, policy=policy, advisor=advisor, rule=rule,
                target=target, window=window, seed=seed, job=job, loader=loader or {}, epochs=epochs,
-               min_batch=min_batch, max_batch=max_batch, granularity=granularity,
+               base_batch=base_batch, min_batch=min_batch, max_batch=max_batch, granularity=granularity,
                schedule=schedule, clock=clock, scaler=scaler, guard=guard, monitor=monitor,
                count=count, run=run)
 

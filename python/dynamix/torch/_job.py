@@ -36,8 +36,8 @@ class Job:
     """What `adapt` returns. All ranks hold one and call its methods in the same order."""
 
     def __init__(self, model, optimizer, dataset, batch_size, *, policy, advisor, rule, target,
-                 window, seed, job, loader, epochs, min_batch, max_batch, granularity, schedule,
-                 clock, scaler, guard, monitor, count, run):
+                 window, seed, job, loader, epochs, base_batch, min_batch, max_batch, granularity,
+                 schedule, clock, scaler, guard, monitor, count, run):
         expected = torch.nn.parallel.DistributedDataParallel
         if not isinstance(model, expected):
             raise _check.refused("model", type(model).__name__, expected.__name__)
@@ -53,8 +53,10 @@ class Job:
         if count is not None and not callable(count):
             raise _check.refused("count", count, "a function (batch, asked) -> samples")
         batch_size = _check.whole("batch_size", batch_size, 1, 1 << 24)
-        bounds = make_bounds(max(1, batch_size // 8) if min_batch is None else min_batch,
-                             8 * batch_size if max_batch is None else max_batch, granularity)
+        self._named_base = 0 if base_batch is None else _check.whole("base_batch", base_batch, 1, 1 << 31)
+        share = self._named_base // dist.get_world_size(model.process_group) or batch_size
+        bounds = make_bounds(max(1, min(batch_size, share) // 8) if min_batch is None else min_batch,
+                             8 * max(batch_size, share) if max_batch is None else max_batch, granularity)
         _core.require_in_range("batch_size", batch_size, bounds.min, bounds.max)
         self._model, self._optimizer, self._bounds = model, optimizer, bounds
         self._window_iterations = _check.whole("window", window, 1, 1 << 24)
@@ -112,7 +114,7 @@ class Job:
     def _meet(self, batch_size):
         """Every rank's start batch. Ranks whose arguments differ would wait for each other later."""
         own = {"dataset": self._loader.samples, "window": self._window_iterations,
-               "seed": self._seed, "epochs": self._epochs or 0,
+               "seed": self._seed, "epochs": self._epochs or 0, "base_batch": self._named_base,
                **{field: _NAMES[field].index(getattr(self, "_" + field)) for field in _NAMES}}
         met = self._exchange.gather([batch_size, self._loader.depth, self._counts, *own.values()])
         for column, field in enumerate(own, 3):
@@ -242,7 +244,7 @@ class Job:
         return {"version": _state.VERSION, "samples": self._loader.samples, "seed": self._seed,
                 "cursor": self._loader.cursor, "batches": list(batches),
                 "start_batches": list(self._start_batches), "base_batch": self._base_batch,
-                "base_rate": self._base_rate, "period": self._period,
+                "named_base": self._named_base, "base_rate": self._base_rate, "period": self._period,
                 "iterations": self._iterations + ended, "in_window": in_window,
                 "position": self._loader.cursor + self._ahead,
                 **self._rounds.state(word)}
@@ -258,6 +260,7 @@ class Job:
         self._seed = state["seed"]
         self._loader.restore(state["seed"], state["cursor"])
         self._base_batch, self._base_rate = state["base_batch"], state["base_rate"]
+        self._named_base = state["named_base"]
         self._period, self._iterations = state["period"], state["iterations"]
         self._ahead = state["position"] - state["cursor"]
         self._drop_window()
@@ -297,14 +300,14 @@ class Job:
         self._exchange.begin(self._samples, None if self._counts else total, word)
         if self._loader.switching:
             self._drop_window()
-        depends_on = (self._loader.batches, self._period, self._base_batch, self._rounds.noise)
+        base = self._base()
+        depends_on = (self._loader.batches, self._period, base, self._rounds.noise)
         if depends_on != self._factor_of:
             self._factor_of = depends_on
             self._rate.factor = _core.learning_rate_factor(
-                self._rule, sum(self.batch_sizes) * self._period, self._base_batch * self._period,
-                self._rounds.noise)
+                self._rule, sum(self.batch_sizes) * self._period, base, self._rounds.noise)
         if self._clock == "steps":  # a whole batch counts base batch x factor, a part of one its part
-            self._ahead += total * (self._base_batch * self._rate.factor / sum(self.batch_sizes) - 1)
+            self._ahead += total * (base / self._period * self._rate.factor / sum(self.batch_sizes) - 1)
 
     def _drop_window(self):
         """A window's numbers belong to one set of batches."""
@@ -355,9 +358,13 @@ class Job:
         self._old_tails.clear()
         self._heard = not self._rounds.asking
 
+    def _base(self):
+        """Samples of all ranks in an optimizer step that the optimizer's rates belong to."""
+        return self._named_base or self._base_batch * self._period
+
     def _settings(self):
         return make_settings(self._rule, self._schedule, self._clock, self._adaptive,
-                             self._base_rate, self._base_batch * self._period, self._target)
+                             self._base_rate, self._base(), self._target)
 
     def _see_output(self, model, inputs, output):
         """A model that returns its loss says it; other losses come by report()."""

@@ -7,10 +7,9 @@ import torch
 
 from dynamix import _check, _core
 
-VERSION = 4
-_BY_SAMPLES = 3  # an older version, whose schedules knew no other clock
+VERSION = 5
 _HIGH = 1 << 53
-_WHOLE = {"samples": 1, "seed": 0, "cursor": 0, "base_batch": 1, "period": 1, "iterations": 0,
+_WHOLE = {"samples": 1, "seed": 0, "cursor": 0, "base_batch": 1, "named_base": 0, "period": 1, "iterations": 0,
           "in_window": 0, "windows": 0, "asking": 0}  # and the least value
 _NUMBERS = ("base_rate", "noise", "position")
 _PER_RANK = ("batches", "start_batches")
@@ -18,8 +17,10 @@ _PER_RANK = ("batches", "start_batches")
 
 def read(state):
     """The state as a dictionary of Python's own types."""
-    if isinstance(state, Mapping) and state.get("version") == _BY_SAMPLES:
-        state = {**state, "version": VERSION, "position": state.get("cursor")}
+    if isinstance(state, Mapping) and state.get("version") == 3:  # schedules knew no clock but samples
+        state = {**state, "version": 4, "position": state.get("cursor")}
+    if isinstance(state, Mapping) and state.get("version") == 4:  # nobody named a base batch
+        state = {**state, "version": VERSION, "named_base": 0}
     if not isinstance(state, Mapping) or state.get("version") != VERSION:
         found = state.get("version") if isinstance(state, Mapping) else type(state).__name__
         raise _check.refused("version", found, f"a state_dict of version {VERSION}")
