@@ -37,6 +37,11 @@ LearningOptions OneJob(const PolicySpec& policy) {
 
 }  // namespace
 
+std::vector<int> Arbitrator::Open(const Round& round) const {
+  return dynamix::Open(round, policy_ != nullptr ? policy_->OpeningBatch(round)
+                                                 : OpeningBatch(round, options_.actions));
+}
+
 // The loop, for a job whose truth is known. The guard has the last word.
 Decision Arbitrator::Step(const Round& round, const WindowOutcome& outcome) {
   advise_ = guard_.Observe(round) == Guard::State::kAdvises;

@@ -2,6 +2,7 @@
 // for everybody: one live or simulated job (Step), or many simulated jobs in lock step that PPO
 // learns from (the calls Step is made of). Per window, in this order:
 //
+//   Open     once: where a job begins, before anything is measured
 //   Close    encode the rounds, reward the decisions before them
 //   Start    a slot whose job ended gets a new job
 //   Update   learn, when the rollout is full
@@ -66,6 +67,9 @@ class Arbitrator {
   // policy file.
   Arbitrator(const LearningOptions& options, Learner& learner);
 
+  // The local batches of a job's first window, from what it says about itself (Environment::Opening).
+  // Nothing is measured yet, so neither the guard nor a learner has a say in it.
+  std::vector<int> Open(const Round& round) const;
   // One window of a live job, whose progress is read from its own reports. Never throws.
   Decision Step(const Round& round);
   // The same where the truth is known. Passes on what the policy throws.

@@ -34,6 +34,20 @@ TEST(ArbitratorTest, TurnsRoundsIntoBatchesThroughTheWholeLoop) {
   EXPECT_EQ(arbitrator.Step(round, {}).states.workers, 3);
 }
 
+// Opens with 30 samples, whatever the job says.
+class OpensSmall : public GrowOnce {
+ public:
+  double OpeningBatch(const Round&) const override { return 30; }
+};
+
+TEST(ArbitratorTest, OpensAJobAsItsPolicySays) {
+  const FakeJob job(3, 1e9, 1e9);
+  const Arbitrator holds({"grow_once", {}, [] { return std::make_unique<GrowOnce>(); }});
+  EXPECT_EQ(holds.Open(job.Opening()), Batches(job.Opening()));
+  const Arbitrator opens({"opens_small", {}, [] { return std::make_unique<OpensSmall>(); }});
+  EXPECT_EQ(opens.Open(job.Opening()), (std::vector<int>{10, 10, 10}));
+}
+
 // Wants what chance and the number of its decisions say.
 class Gambler : public Policy {
  public:

@@ -69,7 +69,8 @@ void LearningRun::Begin(int slot) {
 
 Round LearningRun::Open(Slot& slot) const {
   slot.task = source_(slot.number, slot.course);
-  Round round = slot.task.environment->Reset();
+  Environment& job = *slot.task.environment;
+  Round round = job.Start(arbitrator_.Open(job.Opening()));
   slot.tau = slot.task.tau(slot.task.environment->truth().held_out_loss);
   return round;
 }

@@ -54,7 +54,9 @@ void VectorEnvironment::Begin(Slot& slot) {
 
 void VectorEnvironment::Open(Slot& slot) {
   slot.task = source_(slot.number, slot.course);
-  slot.round = slot.task.environment->Reset();
+  Environment& job = *slot.task.environment;
+  const Round opening = job.Opening();
+  slot.round = job.Start(dynamix::Open(opening, OpeningBatch(opening, options_.actions)));
   DYNAMIX_CHECK(slot.round.entries.size() == static_cast<std::size_t>(options_.workers),
                 "jobs of the number of workers that was asked for");
   slot.tau = slot.task.tau(slot.task.environment->truth().held_out_loss);

@@ -66,7 +66,15 @@ std::string SpecsText(const std::vector<JobSpec>& jobs) {
   return table.Text();
 }
 
+void RequireNone(bool given, const char* flag, const std::string& suite, const char* allowed) {
+  if (given) throw InputError(std::string(flag) + " is not for --suite " + suite + ": " + allowed);
+}
+
 void EvaluateFiles(const EvaluateFlags& flags, const VirtualSuite& suite) {
+  constexpr const char* kAllowed = "it chooses among the jobs of judge or validation-jobs";
+  RequireNone(!flags.shared.jobs.empty(), "--jobs", flags.suite.path, kAllowed);
+  RequireNone(!flags.shared.fresh.empty(), "--fresh", flags.suite.path, kAllowed);
+  RequireNone(flags.shared.length != 1, "--length", flags.suite.path, kAllowed);
   SuiteOptions suite_options = flags.suite;
   suite_options.shipped = DataFolder() + "/scenarios";
   const std::vector<JobSpec> jobs = ListJobs(suite_options, FindWorkloadFile);
@@ -98,6 +106,9 @@ void Evaluate(const EvaluateFlags& flags, const VirtualSuite& suite) {
     throw InputError::OutOfRange(
         "--backend", flags.backend,
         "virtual with --suite " + flags.suite.path + ": its jobs are real SGD");
+  constexpr const char* kDrawn = "its jobs are drawn, each with its own";
+  RequireNone(!flags.suite.workloads.empty(), "--workloads", flags.suite.path, kDrawn);
+  RequireNone(!flags.suite.workers.empty(), "--workers", flags.suite.path, kDrawn);
   EvaluatePopulation(*population, flags.shared, suite);
 }
 

@@ -47,6 +47,11 @@ PolicySpec FindWithPrefixes(const std::string& name) {
 }  // namespace
 
 PolicySpec FindPolicy(const std::string& name) {
+  if (WithoutPrefixes(name) != name)
+    throw InputError::OutOfRange(
+        "policy", name,
+        "a policy without guarded: or steps:, which are of `dynamix evaluate`; elsewhere jobs have "
+        "the guard unless --no-guard is given, and --clock steps sets the schedule's clock");
   if (IsRule(name)) return RuleSpec(name);
   return FileSpec(name, FindPolicyFile(name));
 }

@@ -66,8 +66,8 @@ TEST_F(FindPolicyTest, AnyPolicyCanBeEvaluatedWithTheGuard) {
   EXPECT_EQ(guarded.make()->name(), "static:16");
   EXPECT_FALSE(specs[0].guarded);
   EXPECT_THROW(FindPolicies("guarded:balancd"), InputError);
-  EXPECT_THAT(Complaint("guarded:balanced"), HasSubstr("is not allowed"))
-      << "training has a flag for it";
+  EXPECT_THAT(Complaint("guarded:balanced"), HasSubstr("--no-guard")) << "training has a flag";
+  EXPECT_THAT(Complaint("steps:balanced"), HasSubstr("--clock steps"));
 }
 
 TEST_F(FindPolicyTest, AnyPolicyCanBeEvaluatedWithSchedulesByStepsAndWithBoth) {

@@ -187,7 +187,8 @@ std::unique_ptr<Advisor> LiveRank::MakeAdvisor(const TrainFlags& flags, const Tr
           const Stopwatch recording(overhead_s);
           Record(round);
         },
-        [this](Memory& memory) { arbitrator.VisitMemory(memory); });
+        [this](Memory& memory) { arbitrator.VisitMemory(memory); },
+        [this](const Round& round) { return arbitrator.Open(round); });
   RemoteAdvisorOptions options = MakeAdvisorOptions(flags.advisor);
   if (options.job.empty()) options.job = job.name;
   options.rank = group->slot();

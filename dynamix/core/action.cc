@@ -171,6 +171,21 @@ ActionMask LocalMask(const RoundEntry& entry, const ActionOptions& options) {
   return MaskFor(entry.batch > entry.bounds.lowest(), entry.batch < entry.bounds.highest());
 }
 
+double OpeningBatch(const Round& round, const ActionOptions& options) {
+  return options.team && NamesPlaces(options.kind) ? BaseBatch(round) : kMissing;
+}
+
+std::vector<int> Open(const Round& round, double global_batch) {
+  std::vector<int> sizes = Batches(round);
+  if (!(global_batch > 0)) return sizes;
+  const std::vector<double> wanted =
+      SplitGlobalBatch(round, global_batch, {sizes.begin(), sizes.end()});
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    if (round.entries[i].active)
+      sizes[i] = ClampBatch(wanted[i], sizes[i], round.entries[i].bounds);
+  return sizes;
+}
+
 std::vector<int> Apply(const Round& round, const States& states, const Decisions& decisions,
                        const ActionOptions& options) {
   const std::size_t count = round.entries.size();

@@ -184,6 +184,28 @@ TEST(ActionTest, ATeamTornBetweenTwoActionsMovesBetweenThem) {
   EXPECT_EQ(Apply(round, Sharing({0.5, 0.5}), actions, {}), (std::vector<int>{120, 120}));
 }
 
+TEST(ActionTest, AJobOpensWithItsBaseBatchWhereActionsNamePlaces) {
+  const Round round = PairOf(400, 64);
+  for (const ActionOptions& options : AllOptions()) {
+    const bool places =
+        options.kind == ActionKind::kGuided || options.kind == ActionKind::kAnchored;
+    const double opening = OpeningBatch(round, options);
+    EXPECT_EQ(IsMissing(opening) ? 0 : opening, places && options.team ? 64 : 0) << Format(options);
+  }
+}
+
+TEST(ActionTest, AnOpeningIsSharedOutAsTheStartWas) {
+  Round round = PairOf(300, 64);
+  round.entries[1].batch = 100;
+  EXPECT_EQ(Open(round, 64), (std::vector<int>{48, 16}));
+  EXPECT_EQ(Open(round, 400), (std::vector<int>{300, 100})) << "the start itself";
+  EXPECT_EQ(Open(round, kMissing), (std::vector<int>{300, 100}));
+  EXPECT_EQ(Open(round, 1e30),
+            (std::vector<int>{round.entries[0].bounds.max, round.entries[1].bounds.max}));
+  round.entries[0].active = false;
+  EXPECT_EQ(Open(round, 64), (std::vector<int>{300, 64})) << "by those who are there";
+}
+
 TEST(ActionTest, MasksForbidWhatCannotMove) {
   Rng rng(5);
   Round round = SampleRound(rng, 2);

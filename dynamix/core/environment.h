@@ -31,8 +31,13 @@ struct Truth {
 class Environment {
  public:
   virtual ~Environment() = default;
-  // Starts the job anew and runs its first window at the start batches.
-  virtual Round Reset() = 0;
+  // What the job says about itself before its first window: settings, bounds, start batches. Nobody
+  // has reported.
+  virtual Round Opening() const = 0;
+  // Starts the job anew and runs its first window at these local batches.
+  virtual Round Start(const std::vector<int>& sizes) = 0;
+  // The same at the start batches.
+  Round Reset() { return Start(Batches(Opening())); }
   // Runs one window at these local batches (one per entry of the round; inactive workers' are
   // ignored).
   virtual Round Step(const std::vector<int>& sizes) = 0;

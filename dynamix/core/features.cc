@@ -38,7 +38,7 @@ constexpr std::array<Feature, kGlobalFeatureCount> kGlobalFeatures = {{
   {"step_efficiency",      "ratio",  -4, 6,   kStatistics, false, "fall of the loss over what the steps promised, learning rate x squared gradient norm, as asinh"},
   {"gradient_variability", "ratio",   0, 4,   kStatistics, false, "deviation over mean of the gradient norm"},
   {"learning_rate",        "log2",  -12, 8,   kStatistics, false, "learning rate over the job's base rate"},
-  {"progress",             "share",   0, 1,   kStatistics, false, "samples seen over samples planned"},
+  {"progress",             "share",   0, 1,   kStatistics, false, "part of the schedule that is over, on its clock"},
   {"target_gap",           "log2",   -4, 8,   kStatistics, false, "smoothed training error over the error at the target accuracy, or smoothed training loss over the target loss"},
   {"rule_linear",          "flag",    0, 1,   kStatistics, false, "the learning rate follows the batch linearly"},
   {"rule_sqrt",            "flag",    0, 1,   kStatistics, false, "the learning rate follows the root of the batch"},

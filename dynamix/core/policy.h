@@ -53,6 +53,9 @@ class Policy {
   virtual ~Policy() = default;
   virtual std::string_view name() const = 0;
   virtual Decisions Decide(const Round& round, const States& states, Rng& rng) = 0;
+  // The global batch to open with, from what a job says about itself: `round` has no reports. Missing:
+  // the job's start.
+  virtual double OpeningBatch(const Round&) const { return kMissing; }
   // Forgets everything learned about the current job: the next round is the first of a new one.
   virtual void Reset() = 0;
   // Names what is remembered of the current job, for checkpoints. A policy that remembers nothing

@@ -60,7 +60,7 @@ struct TrainingReport {
   double gradient_norm_spread = kMissing;  // its standard deviation over the window, >= 0
   double noise_scale = kMissing;           // smoothed, in samples, > 0 (see noise_scale.h)
   double learning_rate = kMissing;         // in effect at the end of the window, > 0
-  double progress = kMissing;              // samples seen over samples planned, [0, 1]
+  double progress = kMissing;              // part of the schedule that is over, [0, 1]
 };
 
 struct Report {

@@ -43,7 +43,7 @@ double MissedSeconds(const Truth& truth) {
 JobResult RunJob(Environment& environment, Arbitrator& arbitrator, double equal_time_s,
                  const WindowCallback& callback, const ReferenceCurve* reference) {
   JobResult result;
-  Round round = environment.Reset();
+  Round round = environment.Start(arbitrator.Open(environment.Opening()));
   result.workers = static_cast<int>(round.entries.size());
   result.first_global_batch = round.GlobalBatch();
   double waited = 0, seconds = 0, accuracy_time = -1, last_loss = kMissing;

@@ -66,6 +66,7 @@ class BasePolicy : public Policy {
  public:
   explicit BasePolicy(const BalancedOptions& options = {}) : options_(options) {}
   std::string_view name() const override { return "base"; }
+  double OpeningBatch(const Round& round) const override { return BaseBatch(round); }
   Decisions Decide(const Round& round, const States& states, Rng& rng) override;
   void Reset() override {}
 
@@ -167,12 +168,13 @@ struct CompositeOptions {
 
 // The least time to go, under the job's learning-rate rule and schedule; formula in
 // core/time_to_go.cc.
-// Before a noise scale is known it goes to the base batch.
+// It opens with the base batch, and stays there until a noise scale is known.
 class CompositePolicy : public Policy {
  public:
   explicit CompositePolicy(const CompositeOptions& options = {})
       : options_(options), noise_(options.smoothing), time_(options.time) {}
   std::string_view name() const override { return "composite"; }
+  double OpeningBatch(const Round& round) const override { return BaseBatch(round); }
   Decisions Decide(const Round& round, const States& states, Rng& rng) override;
   void Reset() override { *this = CompositePolicy(options_); }
   void VisitMemory(Memory& memory) override { memory(noise_, time_, global_batch_); }

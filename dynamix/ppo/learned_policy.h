@@ -21,6 +21,9 @@ class LearnedPolicy : public Policy {
 
   std::string_view name() const override { return name_; }
   Decisions Decide(const Round& round, const States& states, Rng& rng) override;
+  double OpeningBatch(const Round& round) const override {
+    return dynamix::OpeningBatch(round, model_.actions);
+  }
   void Reset() override {}
 
   const PolicyModel& model() const { return model_; }

@@ -30,6 +30,9 @@ RemoteAdvisor::RemoteAdvisor(const RemoteAdvisorOptions& options) {
 
 RemoteAdvisor::~RemoteAdvisor() = default;
 
+// An arbitrator far away is not waited for: the first round tells it of the job.
+Result<std::optional<int>> RemoteAdvisor::Open(const RoundEntry&) { return std::optional<int>(); }
+
 Status RemoteAdvisor::Submit(std::int64_t index, const RoundEntry& entry) {
   thread_->Submit(index, entry);
   return Nothing{};

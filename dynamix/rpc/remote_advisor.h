@@ -84,6 +84,7 @@ class RemoteAdvisor : public Advisor {
   ~RemoteAdvisor() override;
 
   // Never fails.
+  Result<std::optional<int>> Open(const RoundEntry& entry) override;
   Status Submit(std::int64_t index, const RoundEntry& entry) override;
   Answer Poll() override;
   std::string Save() const override;

@@ -24,6 +24,7 @@
 #include <cmath>
 #include <map>
 
+#include "dynamix/core/check.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/core/report.h"
 #include "dynamix/core/rng.h"
@@ -285,7 +286,8 @@ Trace Replay(const Trace& trace, const FittedCost& cost, const QuadraticOptions&
     own.job.seed = trace.job.seed + static_cast<std::uint64_t>(&own - seeds.data());
     own.windows.clear();
     SimulatedCluster cluster(own.job, MakeConvergence(own.job.workload, {}, own.job.seed));
-    cluster.Reset();  // with the start batches, as the trace's first window
+    DYNAMIX_CHECK(!trace.windows.empty(), "a trace of windows");
+    cluster.Start(trace.windows.front().batches);
     for (std::size_t w = 0; w < 3 * trace.windows.size(); ++w) {
       const auto& batches = trace.windows[std::min(w, trace.windows.size() - 1)].batches;
       if (w > 0) cluster.Advance(batches);

@@ -18,6 +18,8 @@
 #include <functional>
 #include <limits>
 
+#include "dynamix/core/action.h"
+
 namespace dynamix {
 namespace {
 
@@ -48,12 +50,14 @@ BatchRange LegalBatches(const Task& task) {
           static_cast<double>(bounds.highest()) * task.job.workers};
 }
 
-// What is tried runs on copies of one environment that is at its start.
+// What is tried runs on copies of one environment after its first window, which is at the base batch:
+// policies may open there too.
 class Search {
  public:
   explicit Search(const Task& task)
       : task_(task), range_(LegalBatches(task)), start_(task.MakeEnvironment()) {
-    start_->Reset();
+    const Round opening = start_->Opening();
+    start_->Start(Open(opening, BaseBatch(opening)));
     best_s_ = task.limits.seconds;
     target_loss_ = task.reference.LossAtTime(task.reference_seconds / task.reference.seconds());
   }

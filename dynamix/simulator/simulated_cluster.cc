@@ -107,7 +107,15 @@ int SimulatedCluster::LoweredMax(int worker) const {
   return std::max(bounds.lowest(), std::min(bounds.max, cluster_.MemoryBatch(worker)));
 }
 
-Round SimulatedCluster::Reset() {
+Round SimulatedCluster::Opening() const {
+  Round round = MakeRound(start_entries_);
+  Cluster begun = cluster_;
+  begun.Restart(Rng(seed_).Fork(kClusterStream));
+  for (int i = 0; i < workers(); ++i) round.entries[i].active = begun.present(i);
+  return round;
+}
+
+Round SimulatedCluster::Start(const std::vector<int>& sizes) {
   engine_ = initial_engine_->Clone();
   rng_ = Rng(seed_).Fork(kReportStream);
   cluster_.Restart(Rng(seed_).Fork(kClusterStream));
@@ -117,13 +125,11 @@ Round SimulatedCluster::Reset() {
   truth_ = {};
   truth_.held_out_loss = initial_loss_ = engine_->HeldOutLoss();
   truth_.held_out_accuracy = engine_->HeldOutAccuracy();
-  std::vector<int> sizes;
-  for (const RoundEntry& entry : entries_) sizes.push_back(entry.batch);
   return Step(sizes);
 }
 
 TrainingReport SimulatedCluster::RunWindow(const std::vector<int>& sizes) {
-  DYNAMIX_CHECK(engine_ != nullptr, "Reset comes before Step");
+  DYNAMIX_CHECK(engine_ != nullptr, "Start comes before Step");
   DYNAMIX_CHECK(static_cast<int>(sizes.size()) == workers(), "one size per worker");
   TakeSizes(sizes);
   const double lost_ms = RunOutOfMemory();
@@ -196,13 +202,18 @@ void SimulatedCluster::UpdateTruth(double window_seconds) {
   truth_.schedule_ended = optimizer_.schedule != Schedule::kConstant && truth_.progress >= 1;
 }
 
-Round SimulatedCluster::MakeRound(const TrainingReport& training) {
+Round SimulatedCluster::MakeRound(const std::vector<RoundEntry>& entries) const {
   Round round{SettingsOf(optimizer_)};
-  round.index = window_;
-  round.seconds = truth_.window_seconds;
   if (limits_.named_accuracy > 0) round.target_accuracy = limits_.named_accuracy;
   if (limits_.named_loss > 0) round.target_loss = limits_.named_loss;
-  round.entries = entries_;
+  round.entries = entries;
+  return round;
+}
+
+Round SimulatedCluster::MakeRound(const TrainingReport& training) {
+  Round round = MakeRound(entries_);
+  round.index = window_;
+  round.seconds = truth_.window_seconds;
   for (int i = 0; i < workers(); ++i) {
     if (batches_[i] == 0) continue;
     if (late_reports_ > 0 && rng_.Uniform() < late_reports_) continue;

@@ -27,12 +27,13 @@ struct JobLimits {
 
 class SimulatedCluster : public Environment {
  public:
-  // `engine` is kept as it is and cloned by every Reset.
+  // `engine` is kept as it is and cloned by every Start.
   SimulatedCluster(const JobSpec& job, std::unique_ptr<Convergence> engine);
   SimulatedCluster(const SimulatedCluster& other);
   SimulatedCluster& operator=(const SimulatedCluster&) = delete;
 
-  Round Reset() override;
+  Round Opening() const override;
+  Round Start(const std::vector<int>& sizes) override;
   Round Step(const std::vector<int>& sizes) override;
   // Step without measuring: the same truth, no reports. For references and hindsight.
   void Advance(const std::vector<int>& sizes);
@@ -72,13 +73,15 @@ class SimulatedCluster : public Environment {
   void UpdateTruth(double window_seconds);
   // Who takes part in the window to come: workers leave and join between windows.
   void BeginWindow();
+  // Settings and entries, without reports.
+  Round MakeRound(const std::vector<RoundEntry>& entries) const;
   Round MakeRound(const TrainingReport& training);
 
   OptimizerOptions optimizer_;
   double late_reports_;
   int window_iterations_;
   std::uint64_t seed_;
-  std::unique_ptr<Convergence> initial_engine_, engine_;  // engine_: null before the first Reset
+  std::unique_ptr<Convergence> initial_engine_, engine_;  // engine_: null before the first Start
   Cluster cluster_;
   std::vector<RoundEntry> start_entries_, entries_;  // without reports
   double nominal_seconds_ = 0, time_budget_s_ = 0, sample_budget_ = 0;

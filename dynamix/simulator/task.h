@@ -19,7 +19,7 @@ struct Task {
   JobLimits limits{};            // target of the workload, budget of the scenario
   double reference_seconds = 0;  // reference time to the target: the task's time scale
 
-  // A fresh environment of this task; Reset() it before use. A `seed_offset` other than 0 gives the
+  // A fresh environment of this task; Start() it before use. A `seed_offset` other than 0 gives the
   // same training another course of jitter, measurement noise and random events.
   std::unique_ptr<SimulatedCluster> MakeEnvironment(std::uint64_t seed_offset = 0) const;
 };

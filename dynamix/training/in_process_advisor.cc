@@ -25,12 +25,13 @@ bool IsOfRemoteAdvisor(const std::string& state) {
 }  // namespace
 
 InProcessAdvisor::InProcessAdvisor(WorkerGroup& group, const JobSettings& settings, Decide decide,
-                                   OnRound on_round, VisitDecider visit_decider)
+                                   OnRound on_round, VisitDecider visit_decider, OpenJob open)
     : group_(group),
       settings_(settings),
       decide_(std::move(decide)),
       on_round_(std::move(on_round)),
-      visit_decider_(std::move(visit_decider)) {}
+      visit_decider_(std::move(visit_decider)),
+      open_(std::move(open)) {}
 
 // A slot without a rank keeps what was last known of it; before that, what rank 0 says of itself.
 std::vector<RoundEntry> InProcessAdvisor::EntriesBySlot(const std::vector<double>& by_rank) {
@@ -43,6 +44,28 @@ std::vector<RoundEntry> InProcessAdvisor::EntriesBySlot(const std::vector<double
     last_[group_.members()[rank]] =
         UnpackEntry(by_rank.data() + std::ptrdiff_t{rank} * kPackedEntry);
   return last_;
+}
+
+Result<std::optional<int>> InProcessAdvisor::Open(const RoundEntry& entry) {
+  RoundEntry own = entry;
+  own.report.emplace();  // packed entries have one
+  std::vector<double> by_rank(static_cast<std::size_t>(group_.size()) * kPackedEntry);
+  std::vector<double> sizes(group_.size());
+  if (Status gathered = group_.AllGather(PackEntry(own), by_rank); !gathered)
+    return Error{gathered.error()};
+  if (group_.rank() == 0 && open_) {
+    std::vector<RoundEntry> entries;
+    for (int rank = 0; rank < group_.size(); ++rank) {
+      entries.push_back(UnpackEntry(by_rank.data() + std::ptrdiff_t{rank} * kPackedEntry));
+      entries.back().report.reset();
+    }
+    const std::vector<int> opened = open_(MakeRound(0, settings_, std::move(entries)));
+    DYNAMIX_CHECK(opened.size() == sizes.size(), "one size per worker");
+    std::copy(opened.begin(), opened.end(), sizes.begin());
+  }
+  if (Status sent = group_.Broadcast(std::span<double>(sizes)); !sent) return Error{sent.error()};
+  const int size = static_cast<int>(sizes[group_.rank()]);
+  return size > 0 ? std::optional<int>(size) : std::nullopt;
 }
 
 void InProcessAdvisor::Tell() {

@@ -19,6 +19,8 @@ namespace dynamix {
 
 // The local batches for the next window, one per worker; called on rank 0 only.
 using Decide = std::function<std::vector<int>(const Round&)>;
+// The local batches to open with (Arbitrator::Open), from a round without reports; called on rank 0.
+using OpenJob = std::function<std::vector<int>(const Round&)>;
 // Told of each round and what was decided, on rank 0.
 using OnRound = std::function<void(const Round&, const std::vector<int>& sizes)>;
 // Names everything `Decide` remembers (Arbitrator::VisitMemory); empty: it remembers nothing.
@@ -28,8 +30,9 @@ class InProcessAdvisor : public Advisor {
  public:
   // `group` is borrowed: it belongs to the job and outlives its advisor.
   InProcessAdvisor(WorkerGroup& group, const JobSettings& settings, Decide decide,
-                   OnRound on_round = {}, VisitDecider visit_decider = {});
+                   OnRound on_round = {}, VisitDecider visit_decider = {}, OpenJob open = {});
 
+  Result<std::optional<int>> Open(const RoundEntry& entry) override;
   Status Submit(std::int64_t index, const RoundEntry& entry) override;
   Answer Poll() override;
   std::string Save() const override;
@@ -51,6 +54,7 @@ class InProcessAdvisor : public Advisor {
   Decide decide_;
   OnRound on_round_;
   VisitDecider visit_decider_;
+  OpenJob open_;
   std::vector<int> sizes_;        // decided last, by slot; empty before the first round
   std::vector<RoundEntry> last_;  // by slot: what was last known of it
   // Rank 0: decided, but not yet shared with all. When a rank is lost just then, the others may have

@@ -95,6 +95,7 @@ Status Worker::Meet() {
   }
   batches_ = start_batches_;
   job_start_ = std::accumulate(batches_.begin(), batches_.end(), 0.0);
+  if (Status opened = Open(); !opened) return opened;
   sharing_ = group_.members();
   MakeExchange();
   const std::span<float> values(parameters_.values().data_ptr<float>(), parameters_.count());
@@ -107,6 +108,23 @@ Status Worker::Meet() {
     const double ms = Milliseconds(Clock::now() - begin);
     latency_ms_ = i == 0 ? ms : std::min(latency_ms_, ms);
   }
+  return Nothing{};
+}
+
+Status Worker::Open() {
+  const int start = start_batches_[group_.rank()];
+  int own = start;
+  if (advisor_ != nullptr) {
+    const Result<std::optional<int>> opening =
+        advisor_->Open({.bounds = bounds_, .start_batch = start, .batch = start, .report = {}});
+    if (!opening) return Error{opening.error()};
+    if (opening.value()) own = ClampBatch(*opening.value(), start, bounds_);
+  }
+  // Others may have no advisor, or another one.
+  const double told[] = {static_cast<double>(own)};
+  std::vector<double> all(group_.size());
+  if (Status status = group_.AllGather(told, all); !status) return status;
+  batches_.assign(all.begin(), all.end());
   return Nothing{};
 }
 

@@ -160,6 +160,8 @@ class Worker {
   Worker(WorkerGroup& group, const Trainable& trainable, const WorkerOptions& options,
          Advisor* advisor);
   Status Meet();
+  // The batches of the first iteration.
+  Status Open();
   void MakeExchange();
   // One try at an iteration.
   Status TryIteration();

@@ -23,7 +23,9 @@ namespace {
 class ScriptedAdvisor : public Advisor {
  public:
   using Script = std::function<Answer(std::int64_t window)>;
-  explicit ScriptedAdvisor(Script script) : script_(std::move(script)) {}
+  explicit ScriptedAdvisor(Script script, std::optional<int> opening = std::nullopt)
+      : script_(std::move(script)), opening_(opening) {}
+  Result<std::optional<int>> Open(const RoundEntry&) override { return opening_; }
   Status Submit(std::int64_t index, const RoundEntry&) override {
     window_ = index + 1;
     return Nothing{};
@@ -34,6 +36,7 @@ class ScriptedAdvisor : public Advisor {
 
  private:
   Script script_;
+  std::optional<int> opening_;
   std::int64_t window_ = 0;
 };
 
@@ -160,6 +163,39 @@ TEST_P(WorkerTest, ConstantAdviceIsBitIdenticalToNone) {
                                               });
   };
   EXPECT_EQ(none, Train(job_, 20));
+}
+
+TEST_P(WorkerTest, AnOpeningIsInForceFromTheFirstIterationOnAndTrainsAsIfItWereTheStart) {
+  job_.start_batches = {5, 11};
+  const std::vector<float> started = Train(job_, 10);
+  job_.start_batches = {10, 22};
+  job_.advisor = [this](WorkerGroup& group) {
+    return std::make_unique<InProcessAdvisor>(
+        group, SettingsOf(job_.options.optimizer),
+        [](const Round& round) { return Batches(round); }, OnRound{}, VisitDecider{},
+        [](const Round& round) {
+          EXPECT_EQ(Batches(round), (std::vector<int>{10, 22}));
+          EXPECT_FALSE(round.entries[0].report || round.entries[1].report);
+          EXPECT_EQ(round.base_batch, 32);
+          return std::vector<int>{5, 11};
+        });
+  };
+  EXPECT_EQ(Train(job_, 10), started);
+  RunRanks(job_, [&](Worker& worker, WorkerGroup& group, Advisor*) {
+    EXPECT_EQ(worker.batches(), (std::vector<int>{5, 11})) << group.rank();
+  });
+}
+
+TEST_P(WorkerTest, AnOpeningOutOfBoundsIsMadeLegal) {
+  job_.start_batches = {8, 8};
+  job_.advisor = [](WorkerGroup& group) {
+    return std::make_unique<ScriptedAdvisor>([](std::int64_t) { return Answer{}; },
+                                             group.rank() == 0 ? -5 : 1 << 30);
+  };
+  RunRanks(job_, [&](Worker& worker, WorkerGroup&, Advisor*) {
+    const BatchBounds& bounds = worker.bounds();
+    EXPECT_EQ(worker.batches(), (std::vector<int>{bounds.lowest(), bounds.highest()}));
+  });
 }
 
 TEST_P(WorkerTest, SwitchingIsInOneIterationOnAllRanks) {

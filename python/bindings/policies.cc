@@ -121,6 +121,7 @@ void BindPolicies(py::module_& module) {
            }),
            py::arg("policy") = "default", py::kw_only(), py::arg("seed") = 1,
            py::arg("guard") = true)
+      .def("open", &Arbitrator::Open, py::arg("round"))
       .def("step", py::overload_cast<const Round&>(&Arbitrator::Step), py::arg("round"),
            py::call_guard<py::gil_scoped_release>())
       .def("state",

@@ -280,6 +280,19 @@ def test_a_base_batch_that_is_named_is_what_rates_and_bounds_are_relative_to():
     assert seen and set(seen) == {(4.0, 1, 64)}  # an eighth of a share of 2, eight times 8
 
 
+def open_job(rank, size, policy):
+    job = start(samples(96), 8, policy=policy, rule="sqrt", base_batch=4)[2]
+    next(iter(job.batches(0)))
+    return job.batch_sizes, job.summary()["start_batch_sizes"], job.learning_rate_factor
+
+
+@pytest.mark.parametrize("policy, opened", [("base", 2), ("default", 2), ("static", 8), ("balanced", 8)])
+def test_a_job_opens_where_its_policy_says(policy, opened):
+    for batches, started, factor in run_ranks(2, open_job, policy):
+        assert batches == (opened, opened) and started == [8, 8]
+        assert factor == pytest.approx(math.sqrt(opened / 2))
+
+
 def test_a_named_base_batch_is_of_an_optimizer_step():
     factor, again, _, _ = run_ranks(2, name_a_base, 2)[0]
     assert factor == again == pytest.approx(math.sqrt(32 / 4))

@@ -23,11 +23,19 @@ class FakeJob : public Environment {
 
   double Speed(int worker) const { return 1 + worker % 3; }
 
-  Round Reset() override {
+  Round Opening() const override {
+    Round round;
+    round.base_learning_rate = 0.1;
+    round.entries.assign(
+        workers_, {.bounds = {.min = 4, .max = 1024}, .start_batch = kStart, .batch = kStart});
+    return round;
+  }
+
+  Round Start(const std::vector<int>& sizes) override {
     truth_ = {};
     truth_.held_out_loss = 1;
     index_ = 0;
-    return Step(std::vector<int>(workers_, kStart));
+    return Step(sizes);
   }
 
   Round Step(const std::vector<int>& sizes) override {

@@ -80,6 +80,29 @@ inline void ExpectWellFormedRound(const Round& round) {
   }
 }
 
+// A job says what it is before it runs, and runs its first window at what it is told.
+inline void CheckOpening(Environment& environment) {
+  const Round opening = environment.Opening();
+  std::vector<int> sizes = Batches(opening);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const RoundEntry& entry = opening.entries[i];
+    EXPECT_EQ(entry.batch, entry.start_batch);
+    EXPECT_FALSE(entry.report.has_value());
+    sizes[i] = ClampBatch(2.0 * sizes[i], sizes[i], entry.bounds);
+  }
+  const Round first = environment.Start(sizes);
+  ASSERT_EQ(first.entries.size(), sizes.size());
+  EXPECT_EQ(first.index, 0);
+  EXPECT_EQ(first.rule, opening.rule);
+  EXPECT_EQ(IsMissing(first.base_batch), IsMissing(opening.base_batch));
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    EXPECT_EQ(first.entries[i].start_batch, opening.entries[i].start_batch);
+    if (!opening.entries[i].active) continue;
+    EXPECT_EQ(first.entries[i].batch, sizes[i]);
+  }
+  EXPECT_EQ(Batches(environment.Opening()), Batches(opening)) << "whatever has run since";
+}
+
 inline void CheckRounds(Environment& environment) {
   Rng rng(1);
   Round round = environment.Reset();
@@ -147,6 +170,7 @@ inline void CheckTruth(Environment& environment) {
 }  // namespace conformance
 
 inline void CheckEnvironment(const EnvironmentMaker& make) {
+  conformance::CheckOpening(*make());
   conformance::CheckRounds(*make());
   conformance::CheckDeterminism(make);
   conformance::CheckIllegalSizes(*make());

@@ -21,6 +21,10 @@ class InProcess:
         self._arbitrator = make_arbitrator(policy, seed=seed, guard=guard)
         self._failure = ""
 
+    def open(self, settings, entries):
+        """Rank 0: a batch for each worker before anything is measured."""
+        return self._arbitrator.open(_core.Round(0, settings, entries))
+
     def decide(self, index, settings, entries):
         """Rank 0: a batch for each worker."""
         round = _core.Round(index, settings, entries)

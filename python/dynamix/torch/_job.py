@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy
 import torch
 import torch.distributed as dist
 
@@ -84,6 +85,7 @@ class Job:
                               limit_by_memory=max_batch is None)
         self._start_batches = self._meet(batch_size)
         self._base_batch = sum(self._start_batches)
+        self._loader.set_batches(self._open())
         self._begin()
         self._exchange.attach(model)
         if self._recorder is not None and rank == 0:
@@ -127,6 +129,19 @@ class Job:
         self._loader.depth = int(met[:, 1].max())
         self._counts = bool(met[:, 2].any())
         return start_batches
+
+    def _open(self):
+        """Every rank's first batch: a policy may know a better one than the start. An arbitrator far
+        away is not waited for."""
+        if not self._advice.in_process:
+            return self._start_batches
+        sizes = numpy.zeros(self._exchange.size)
+        if self._exchange.rank == 0:
+            entries = [_core.RoundEntry(self._bounds, batch, batch) for batch in self._start_batches]
+            for entry in entries:
+                entry.report = None
+            sizes[:] = self._advice.open(self._settings(), entries)
+        return tuple(int(size) for size in self._exchange.broadcast(sizes))
 
     # What a training loop calls.
 
