@@ -21,7 +21,7 @@ namespace dynamix {
 // What a run computes has this version: raise it with every change of training, simulator, rules or
 // states after which the same job gives other figures (CONTRIBUTING.md). The hash of the features is
 // part of the version without anybody's help.
-inline constexpr int kRunVersion = 3;
+inline constexpr int kRunVersion = 4;
 
 // What ends a job.
 struct JobTarget {
@@ -65,7 +65,7 @@ Judgement Judge(Population population, const std::vector<PopulationJob>& jobs,
 // These jobs with their planned samples multiplied: for a first look, not for figures.
 std::vector<PopulationJob> Shortened(std::vector<PopulationJob> jobs, double length);
 
-// "3-c471f998d49937bc": code and features.
+// "4-c471f998d49937bc": code and features.
 std::string RunVersion();
 
 }  // namespace dynamix
