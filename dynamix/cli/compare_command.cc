@@ -120,6 +120,8 @@ PlannedRun Plan(const CompareFlags& flags, const std::vector<std::string>& share
   // A static size holds from the first iteration, not from the first decision.
   if (policy.starts_with("static:")) {
     train.start_batch = std::stoi(policy.substr(7));
+    const auto given = std::find(run.arguments.begin(), run.arguments.end(), "--start-batch");
+    if (given != run.arguments.end()) run.arguments.erase(given, given + 2);
     run.arguments.insert(run.arguments.end(), {"--start-batch", policy.substr(7)});
   }
   run.identity = {{"arguments", run.arguments},

@@ -81,6 +81,12 @@ def main():
         finish(compare(program, work, *more))
         assert (work / "all" / "goodput-2" / "rounds.jsonl").stat().st_mtime_ns > before
 
+        # A start for everybody but static:N; base begins at the base batch of 16.
+        started = ("--backend", "sim", "--policies", "static:4,static,base", "--start-batch", "32", "--epochs", "1", "--json")
+        done = json.loads(finish(compare(program, work, *started))[0])
+        first = {run["policy"]: run["summary"]["first_batches"] for run in done["runs"]}
+        assert first == {"static:4": [4, 4], "static": [32, 32], "base": [8, 8]}, first
+
         # A run that fails is told.
         diverging = compare(program, work, "--policies", "static", "--learning-rate", "900", "--epochs", "0.02", "--timeout",
                             "20")

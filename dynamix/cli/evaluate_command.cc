@@ -71,7 +71,7 @@ void RequireNone(bool given, const char* flag, const std::string& suite, const c
 }
 
 void EvaluateFiles(const EvaluateFlags& flags, const VirtualSuite& suite) {
-  constexpr const char* kAllowed = "it chooses among the jobs of judge or validation-jobs";
+  constexpr const char* kAllowed = "it is for populations (judge, validation-jobs)";
   RequireNone(!flags.shared.jobs.empty(), "--jobs", flags.suite.path, kAllowed);
   RequireNone(!flags.shared.fresh.empty(), "--fresh", flags.suite.path, kAllowed);
   RequireNone(flags.shared.length != 1, "--length", flags.suite.path, kAllowed);

@@ -50,8 +50,9 @@ PolicySpec FindPolicy(const std::string& name) {
   if (WithoutPrefixes(name) != name)
     throw InputError::OutOfRange(
         "policy", name,
-        "a policy without guarded: or steps:, which are of `dynamix evaluate`; elsewhere jobs have "
-        "the guard unless --no-guard is given, and --clock steps sets the schedule's clock");
+        "a policy without guarded: or steps:, which are of `dynamix evaluate`; elsewhere guard and "
+        "clock are settings: --no-guard and --clock steps (in Python guard=False, "
+        "clock=\"steps\")");
   if (IsRule(name)) return RuleSpec(name);
   return FileSpec(name, FindPolicyFile(name));
 }

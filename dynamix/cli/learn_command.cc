@@ -78,7 +78,8 @@ class Learning {
       if (validate || interrupted) Require(run_.Save(Checkpoints()));
       bar.Advance(1, "speed-up " + Fixed(1 + step.mean_reward.quality, 2) + ", wait " +
                          Fixed(-100 * step.mean_reward.efficiency, 0) + " %, validation " +
-                         Fixed(score_.all, 3) + ", best " + Fixed(best_, 3));
+                         Fixed(score_.all, 3) +
+                         (best_ < kNoScore ? ", best " + Fixed(best_, 3) : ""));
     }
     if (!run_.Done()) {
       std::fprintf(stderr,
@@ -99,9 +100,9 @@ class Learning {
   void Begin() {
     if (flags_.resume) {
       Require(run_.Restore(Checkpoints()));
-      nlohmann::json best;
-      std::ifstream(flags_.folder + "/best.json") >> best;
-      best_ = best.at("validation");
+      // None yet when it was stopped before the first validation.
+      if (std::ifstream file(flags_.folder + "/best.json"); file)
+        best_ = nlohmann::json::parse(file).at("validation");
     } else if (!flags_.start.empty()) {
       Result<PolicyModel> model = LoadPolicy(flags_.start);
       if (!model) throw InputError(flags_.start + ": " + model.error());
@@ -171,7 +172,8 @@ class Learning {
   LearningRun run_;
   Validation validation_;
   Validation::Score score_{1, 1, 1};
-  double best_ = 1e9;
+  static constexpr double kNoScore = 1e9;
+  double best_ = kNoScore;
 };
 
 std::vector<QuadraticOptions> LoadFitted(const std::vector<std::string>& names) {

@@ -57,6 +57,11 @@ def check(dynamix, work):
     assert config.read_text() == before
     done = learn(dynamix, work, "--config", str(config), "--updates", "2", "--resume")
     assert done.returncode == 0, done.stderr
+    # Stopped before its first validation: there is no best policy yet.
+    (work / "second/best.json").unlink()
+    done = learn(dynamix, work, "--config", str(config), "--run", "second", "--out", "second.safetensors", "--updates", "2",
+                 "--resume")
+    assert done.returncode == 0 and (work / "second/best.json").exists(), done.stderr
     done = learn(dynamix, work, *SMALL, "--jobs", "2", "--run", "nothing", "--resume")
     assert done.returncode != 0 and not (work / "nothing/config.toml").exists()
 

@@ -177,7 +177,7 @@ double OpeningBatch(const Round& round, const ActionOptions& options) {
 
 std::vector<int> Open(const Round& round, double global_batch) {
   std::vector<int> sizes = Batches(round);
-  if (!(global_batch > 0)) return sizes;
+  if (!(global_batch > 0) || global_batch == round.GlobalBatch()) return sizes;
   const std::vector<double> wanted =
       SplitGlobalBatch(round, global_batch, {sizes.begin(), sizes.end()});
   for (std::size_t i = 0; i < sizes.size(); ++i)

@@ -79,8 +79,8 @@ ActionMask LocalMask(const RoundEntry& entry, const ActionOptions& options);
 // The global batch to open with, before anything is measured: the base batch where team actions name
 // places, of which it is one; otherwise missing, the job's start.
 double OpeningBatch(const Round& round, const ActionOptions& options);
-// The local batches of that, in proportion to the start batches. Inactive workers keep theirs; missing
-// is the start. Legal for any input.
+// The local batches of that, in proportion to the start batches. Inactive workers keep theirs; missing,
+// or the sum of the start batches, is the start as it was given.
 std::vector<int> Open(const Round& round, double global_batch);
 
 // The local batches that follow from `decisions`, which were taken in `states` (of which shares and

@@ -202,6 +202,11 @@ TEST(ActionTest, AnOpeningIsSharedOutAsTheStartWas) {
   EXPECT_EQ(Open(round, kMissing), (std::vector<int>{300, 100}));
   EXPECT_EQ(Open(round, 1e30),
             (std::vector<int>{round.entries[0].bounds.max, round.entries[1].bounds.max}));
+  round.entries[1].bounds.granularity = 32;
+  EXPECT_EQ(Open(round, 400), (std::vector<int>{300, 100}))
+      << "legal or not: nobody asked for more";
+  EXPECT_EQ(Open(round, 200), (std::vector<int>{150, 64}));
+  round.entries[1].bounds.granularity = 1;
   round.entries[0].active = false;
   EXPECT_EQ(Open(round, 64), (std::vector<int>{300, 64})) << "by those who are there";
 }

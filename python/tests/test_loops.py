@@ -293,6 +293,39 @@ def test_a_job_opens_where_its_policy_says(policy, opened):
         assert factor == pytest.approx(math.sqrt(opened / 2))
 
 
+def open_jobs(rank, size):
+    """The first batches of jobs that must not begin elsewhere than they can."""
+    cases = ({"batch_size": (4, 256)[rank]},                                             # no base: the start
+             {"batch_size": (8, 64)[rank], "max_batch": (8, 512)[rank]},
+             {"batch_size": 10, "granularity": 4},                                       # legal or not
+             {"batch_size": 8, "base_batch": 64},                                        # never upwards
+             {"batch_size": 64, "base_batch": 12, "granularity": (1, 8)[rank], "min_batch": (1, 8)[rank]},
+             {"batch_size": 64, "base_batch": 16, "min_batch": (1, 32)[rank]})
+    return [start(samples(600), policy="base", **case)[2].batch_sizes for case in cases]
+
+
+def test_a_job_opens_inside_each_ranks_own_bounds_and_never_above_its_start():
+    assert run_ranks(2, open_jobs)[1] == [(4, 256), (8, 64), (10, 10), (8, 8), (4, 8), (1, 32)]
+
+
+def go_on(rank, size, base_batch):
+    options = {"policy": "static", "window": 2}
+    state = start(samples(600), 64, base_batch=8, **options)[2].state_dict()
+    job = start(samples(600), 64, base_batch=base_batch, **options)[2]
+    if base_batch is not None:
+        with pytest.raises(dynamix.torch.InputError, match="base_batch = 16 is not allowed: expected 8"):
+            job.load_state_dict(state)
+        return None
+    before = job._bounds.min
+    job.load_state_dict(state)
+    return before, job._bounds.min
+
+
+def test_a_job_that_goes_on_has_the_bounds_of_its_base_batch():
+    assert run_ranks(2, go_on, None)[0] == (8, 1)
+    run_ranks(2, go_on, 16)
+
+
 def test_a_named_base_batch_is_of_an_optimizer_step():
     factor, again, _, _ = run_ranks(2, name_a_base, 2)[0]
     assert factor == again == pytest.approx(math.sqrt(32 / 4))

@@ -10,7 +10,7 @@ BEFORE = "What the judge said on 17 November 2026 is in [history.md](history.md#
 DATA = ["fashion_mnist", "cifar10", "bible"]
 
 POLICIES = ("static,balanced,base,noise_scale,goodput,composite,default,guarded:default,"
-            "steps:static,steps:composite,steps:default,guarded:steps:default")
+            "steps:static,steps:default")
 JOBS = 63
 
 

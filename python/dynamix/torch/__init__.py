@@ -40,7 +40,7 @@ def adapt(model: DistributedDataParallel, optimizer: Optimizer, dataset: Dataset
     model       a DistributedDataParallel model; it gets a communication hook
     optimizer   of that model; its learning rates follow `rule`
     dataset     any map-style data set; the job decides which rank reads which sample
-    batch_size  samples of a rank in a batch at the start
+    batch_size  samples of a rank in a batch at the start (see base_batch)
     policy      a rule ("balanced", "goodput", ...; docs/rules.md), a shipped policy ("default"), a
                 policy file, or an object with decide(round, states)
     advisor     "HOST:PORT[,HOST:PORT...]" of an arbitrator, or a dictionary of AdvisorOptions; then
@@ -56,7 +56,8 @@ def adapt(model: DistributedDataParallel, optimizer: Optimizer, dataset: Dataset
     epochs      planned; tells the policy how far the job is
     base_batch  samples of all ranks in an optimizer step that the optimizer's rates were chosen for.
                 Default: those of the start. Say it when ranks were added and the rates stayed: the
-                policy then knows where to look, and the rule scales the rates from there
+                rule scales the rates from there, and where it is below the start, learned policies
+                and the rules "base" and "composite" begin with it
     min_batch, max_batch, granularity
                 of a rank's batch. Default: an eighth to eight times batch_size (and of a rank's share
                 of base_batch), and on a GPU what its memory holds

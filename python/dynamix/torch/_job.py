@@ -55,9 +55,8 @@ class Job:
             raise _check.refused("count", count, "a function (batch, asked) -> samples")
         batch_size = _check.whole("batch_size", batch_size, 1, 1 << 24)
         self._named_base = 0 if base_batch is None else _check.whole("base_batch", base_batch, 1, 1 << 31)
-        share = self._named_base // dist.get_world_size(model.process_group) or batch_size
-        bounds = make_bounds(max(1, min(batch_size, share) // 8) if min_batch is None else min_batch,
-                             8 * max(batch_size, share) if max_batch is None else max_batch, granularity)
+        self._given = batch_size, min_batch, max_batch, granularity
+        bounds = self._make_bounds(dist.get_world_size(model.process_group))
         _core.require_in_range("batch_size", batch_size, bounds.min, bounds.max)
         self._model, self._optimizer, self._bounds = model, optimizer, bounds
         self._window_iterations = _check.whole("window", window, 1, 1 << 24)
@@ -97,6 +96,12 @@ class Job:
         model.register_forward_hook(self._see_output)
         self._close = weakref.finalize(self, self._advice.close)
 
+    def _make_bounds(self, size):
+        batch_size, low, high, granularity = self._given
+        share = self._named_base // size or batch_size
+        return make_bounds(max(1, min(batch_size, share) // 8) if low is None else low,
+                           min(1 << 24, 8 * max(batch_size, share)) if high is None else high, granularity)
+
     def _begin(self):
         self._rows = Window(self._exchange.clock)
         self._skipped = 0      # iterations of the window that an earlier process ran
@@ -131,17 +136,22 @@ class Job:
         return start_batches
 
     def _open(self):
-        """Every rank's first batch: a policy may know a better one than the start. An arbitrator far
-        away is not waited for."""
+        """Every rank's first batch: a policy may know a better one than the start. Only a smaller one:
+        nobody knows yet what memory holds, nor of how many batches an iteration is made. An arbitrator
+        far away is not waited for."""
         if not self._advice.in_process:
             return self._start_batches
+        bounds = self._bounds
+        rows = self._exchange.gather([bounds.min, bounds.max, bounds.granularity])
         sizes = numpy.zeros(self._exchange.size)
         if self._exchange.rank == 0:
-            entries = [_core.RoundEntry(self._bounds, batch, batch) for batch in self._start_batches]
+            entries = [_core.RoundEntry(_core.BatchBounds(*map(int, row)), batch, batch)
+                       for row, batch in zip(rows, self._start_batches)]
             for entry in entries:
                 entry.report = None
             sizes[:] = self._advice.open(self._settings(), entries)
-        return tuple(int(size) for size in self._exchange.broadcast(sizes))
+        opened = self._exchange.broadcast(sizes)
+        return tuple(min(int(size), start) for size, start in zip(opened, self._start_batches))
 
     # What a training loop calls.
 
@@ -272,10 +282,16 @@ class Job:
         if state["samples"] != self._loader.samples:
             raise _check.refused("samples", self._loader.samples, f"the {state['samples']} samples "
                                  "of the data set the job began with")
+        if self._named_base not in (0, state["named_base"]):
+            raise _check.refused("base_batch", self._named_base,
+                                 f"{state['named_base'] or 'none'}, as in the job that is gone on with")
         self._seed = state["seed"]
         self._loader.restore(state["seed"], state["cursor"])
         self._base_batch, self._base_rate = state["base_batch"], state["base_rate"]
-        self._named_base = state["named_base"]
+        if self._named_base != state["named_base"]:
+            self._named_base = state["named_base"]
+            bounds = self._make_bounds(self._exchange.size)
+            self._bounds.min, self._bounds.max = bounds.min, bounds.max  # Rounds has them too
         self._period, self._iterations = state["period"], state["iterations"]
         self._ahead = state["position"] - state["cursor"]
         self._drop_window()
