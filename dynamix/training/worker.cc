@@ -135,6 +135,12 @@ void Worker::MakeExchange() {
 
 Status Worker::Iterate(bool stop) {
   stop_ = stop;
+  // Others may still be in the collectives that end their window (Together), so whoever was taken in
+  // then has its part in those before its first iteration.
+  if (joined_ && returned_ == 0 && window_ended()) {
+    returned_ = iterations_;
+    return Nothing{};
+  }
   if (join_asked_ && window_ended())
     if (Status met = Recover(/*take_joiners=*/true); !met) return met;
   const std::int64_t next = iterations_ + 1;

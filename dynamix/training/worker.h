@@ -105,7 +105,8 @@ class Worker {
                                                const WorkerOptions& options,
                                                Advisor* advisor = nullptr);
 
-  // One iteration. `stop` of any rank is seen by all after the same iteration.
+  // One iteration. `stop` of any rank is seen by all after the same iteration. The first call of a rank
+  // that joined at the end of a window does none: what the others do together there comes first.
   Status Iterate(bool stop = false);
 
   // True after the iteration that ended a window; report() is then new.
