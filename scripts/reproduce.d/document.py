@@ -110,12 +110,14 @@ def command_block(commands):
 
 
 def of_policy(data):
-    """Which policy `default` was, and whether it still is the shipped one."""
+    """Which policy `default` was, and whether it and the code still are those of today."""
+    is_today = data["version"] == steps.code_version(ROOT)
     if not data["policy"]:
-        return "The shipped policy takes no part."
+        text = "The shipped policy takes no part."
+        return text if is_today else f"{text} **The code has changed since: run it again.**"
     shipped = steps.policy_checksum(ROOT)
     text = f"`default` is the policy `{data['policy'][:12]}`"
-    if data["policy"] == shipped and data["version"] == steps.code_version(ROOT):
+    if data["policy"] == shipped and is_today:
         return text + ", which ships."
     if data["policy"] == shipped:
         return f"**{text}, which ships, in code that has changed since: run it again.**"
