@@ -43,6 +43,12 @@ function(dynamix_room name)
   set_property(GLOBAL APPEND PROPERTY DYNAMIX_ROOMS ${name})
 endfunction()
 
+# Files that a unity build must not join with others: their objects are replaced by those that tests
+# compile with failpoints, or their names are those of a library.
+macro(dynamix_apart)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endmacro()
+
 # Compiled once, run once; -pthread because some rooms bring it along, and precompiled headers want
 # the same flags everywhere.
 set(DYNAMIX_TEST_OPTIONS -O1 -pthread)

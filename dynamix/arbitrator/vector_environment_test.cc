@@ -13,7 +13,7 @@ namespace {
 constexpr int kWorkers = 3;
 
 // With a batch that grows, every other task reaches its target in time.
-LearningTask MakeFakeTask(std::int64_t number, std::uint64_t) {
+LearningTask EveryOtherTask(std::int64_t number, std::uint64_t) {
   LearningTask task;
   const double critical = number % 2 == 0 ? 2400 : 96;
   task.environment = std::make_unique<FakeJob>(kWorkers, critical, 400);
@@ -34,7 +34,7 @@ VectorOptions Small() {
 std::vector<int> Repeat(int count, int action) { return std::vector<int>(count, action); }
 
 TEST(VectorEnvironmentTest, ActionsMoveBatchesAndJobsThatEndAreReplaced) {
-  VectorEnvironment all(Small(), MakeFakeTask);
+  VectorEnvironment all(Small(), EveryOtherTask);
   const double before = all.round(0).GlobalBatch();
   int ended = 0, reached = 0;
   for (int step = 0; step < 200; ++step) {
@@ -57,7 +57,7 @@ TEST(VectorEnvironmentTest, ActionsMoveBatchesAndJobsThatEndAreReplaced) {
 }
 
 TEST(VectorEnvironmentTest, FinalRowsAreOfTheStateAJobEndedIn) {
-  VectorEnvironment all(Small(), MakeFakeTask);
+  VectorEnvironment all(Small(), EveryOtherTask);
   for (int step = 0; step < 200; ++step) {
     const StepResult& result = all.Step(Repeat(4, 4), Repeat(4 * kWorkers, kHold));
     const std::span<const float> rows = all.rows().Team().actor_rows;
@@ -74,9 +74,9 @@ TEST(VectorEnvironmentTest, FinalRowsAreOfTheStateAJobEndedIn) {
 
 TEST(VectorEnvironmentTest, TheSameSeedGivesTheSameRewardsOnAnyNumberOfThreads) {
   VectorOptions options = Small();
-  VectorEnvironment one(options, MakeFakeTask);
+  VectorEnvironment one(options, EveryOtherTask);
   options.threads = 1;
-  VectorEnvironment other(options, MakeFakeTask);
+  VectorEnvironment other(options, EveryOtherTask);
   other.Reset(7);
   one.Reset(7);
   for (int step = 0; step < 40; ++step)
@@ -85,7 +85,7 @@ TEST(VectorEnvironmentTest, TheSameSeedGivesTheSameRewardsOnAnyNumberOfThreads) 
 }
 
 TEST(VectorEnvironmentTest, RefusesActionsThatAreNone) {
-  VectorEnvironment all(Small(), MakeFakeTask);
+  VectorEnvironment all(Small(), EveryOtherTask);
   EXPECT_THROW(all.Step(Repeat(4, 5), Repeat(4 * kWorkers, kHold)), InputError);
   EXPECT_THROW(all.Step(Repeat(3, 2), Repeat(4 * kWorkers, kHold)), InputError);
   EXPECT_THROW(all.Step(Repeat(4, 2), Repeat(4, kHold)), InputError);

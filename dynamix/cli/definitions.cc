@@ -9,7 +9,7 @@ namespace {
 using nlohmann::json;
 
 // Of "TEXT:{sim,virtual,live}", as the library describes a value out of a set.
-json Choices(const std::string& type) {
+json ChoicesOf(const std::string& type) {
   json choices = json::array();
   const std::size_t open = type.find('{'), close = type.find('}');
   if (open == std::string::npos || close == std::string::npos) return choices;
@@ -29,7 +29,7 @@ json FlagJson(const CLI::Option& option) {
           {"description", option.get_description()},
           {"value", type.substr(0, type.find_first_of(":{ "))},
           {"default", takes_value ? option.get_default_str() : ""},
-          {"choices", Choices(type)}};
+          {"choices", ChoicesOf(type)}};
 }
 
 }  // namespace

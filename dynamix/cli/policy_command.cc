@@ -24,7 +24,7 @@
 namespace dynamix {
 namespace {
 
-struct ShowFlags {
+struct PolicyShowFlags {
   std::string path;
   bool json = false;
 };
@@ -35,7 +35,7 @@ struct MergeFlags {
   bool json = false;
 };
 
-struct ExportFlags {
+struct PolicyExportFlags {
   std::string policy, format, out;
   bool json = false;
 };
@@ -115,7 +115,7 @@ void PrintHead(const char* name, const nlohmann::json& head) {
   std::printf("  switched off  %s\n", Join(head["features_off"]).c_str());
 }
 
-void Show(const ShowFlags& flags) {
+void Show(const PolicyShowFlags& flags) {
   const nlohmann::json description = Describe(flags.path);
   if (flags.json) {
     std::printf("%s\n", description.dump().c_str());
@@ -153,7 +153,7 @@ void ExportTorchScriptByHelper(std::string policy, std::string out) {
     throw std::runtime_error("TorchScript export to '" + out + "' failed");
 }
 
-void Export(const ExportFlags& flags) {
+void Export(const PolicyExportFlags& flags) {
   const std::string path = PolicyFile(flags.policy);
   const PolicyModel model = Require(LoadPolicy(path));
   std::string out = flags.out;
@@ -192,7 +192,7 @@ void AddPolicyCommand(CLI::App& app) {
   policy->footer("Example:\n  dynamix policy show default");
 
   // The flags live as long as the callbacks that read them.
-  const auto show_flags = std::make_shared<ShowFlags>();
+  const auto show_flags = std::make_shared<PolicyShowFlags>();
   CLI::App* show = policy->add_subcommand("show", "Print what a policy file is");
   show->add_option("file", show_flags->path, "Policy file, or a shipped policy by its name")
       ->required();
@@ -216,7 +216,7 @@ void AddPolicyCommand(CLI::App& app) {
       "Example:\n  dynamix policy merge a.safetensors b.safetensors --out both.safetensors");
   merge->callback([merge_flags] { Merge(*merge_flags); });
 
-  const auto export_flags = std::make_shared<ExportFlags>();
+  const auto export_flags = std::make_shared<PolicyExportFlags>();
   CLI::App* exporting = policy->add_subcommand(
       "export", "Write the networks, with the normaliser inside, for another run-time");
   exporting

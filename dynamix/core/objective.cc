@@ -10,7 +10,7 @@ namespace {
 
 // The one list of fields.
 template <typename AnyObjective, typename Visit>
-void VisitFields(AnyObjective& objective, const Visit& visit) {
+void VisitObjective(AnyObjective& objective, const Visit& visit) {
   visit("quality", objective.reward.quality, 0.0, 10.0);
   visit("efficiency", objective.reward.efficiency, 0.0, 10.0);
   visit("stability", objective.reward.stability, 0.0, 10.0);
@@ -25,14 +25,14 @@ void VisitFields(AnyObjective& objective, const Visit& visit) {
 }  // namespace
 
 void Objective::Validate() const {
-  VisitFields(*this, [](std::string_view name, double value, double low, double high) {
+  VisitObjective(*this, [](std::string_view name, double value, double low, double high) {
     RequireInRange(name, value, low, high);
   });
 }
 
 std::string Format(const Objective& objective) {
   std::string text;
-  VisitFields(objective, [&text](std::string_view name, double value, double, double) {
+  VisitObjective(objective, [&text](std::string_view name, double value, double, double) {
     char number[32];
     const auto written = std::to_chars(number, number + sizeof number, value);  // the shortest
     text.append(text.empty() ? "" : " ").append(name).append("=").append(number, written.ptr);
@@ -48,7 +48,7 @@ Objective ParseObjective(std::string_view text) {
     if (word.empty()) continue;
     const std::size_t equals = word.find('=');
     bool known = false;
-    VisitFields(objective, [&](std::string_view name, double& value, double, double) {
+    VisitObjective(objective, [&](std::string_view name, double& value, double, double) {
       if (word.substr(0, equals) != name || equals == std::string_view::npos) return;
       const auto [end, error] =
           std::from_chars(word.data() + equals + 1, word.data() + word.size(), value);

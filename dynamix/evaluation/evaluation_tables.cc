@@ -80,7 +80,7 @@ std::string SecondsCell(const std::vector<JobResult>& results, const std::string
 }
 
 // The baselines that were run.
-std::vector<std::string> Baselines(const std::vector<JobResult>& results) {
+std::vector<std::string> BaselinesIn(const std::vector<JobResult>& results) {
   const std::vector<std::string> names = PolicyNames(results);
   std::vector<std::string> baselines = {"static",    "best_static",   "balanced",
                                         "base",      "noise_scale",   "goodput",
@@ -92,7 +92,7 @@ std::vector<std::string> Baselines(const std::vector<JobResult>& results) {
   return baselines;
 }
 
-constexpr const char* kLegend =
+constexpr const char* kSuiteLegend =
     "Geometric means over jobs with 95 % intervals over workloads; below 1 is faster, an interval "
     "that\nholds 1 says nothing. A job that missed its target counts with its whole time budget. "
     "Within 2 % is\na tie. Equal time: when the job's first policy reached its target; equal "
@@ -252,9 +252,9 @@ std::string SimulatedTables(const std::vector<JobResult>& results,
   for (const std::string name : {"quadratics", "miniatures"}) {
     const auto chosen =
         Where(results, [&](const JobResult& r) { return engine.at(r.workload) == name; });
-    if (!chosen.empty()) text += SummaryTable("time ratio, " + name, chosen, Baselines(chosen));
+    if (!chosen.empty()) text += SummaryTable("time ratio, " + name, chosen, BaselinesIn(chosen));
   }
-  return text + kLegend + kBoundsLegend;
+  return text + kSuiteLegend + kBoundsLegend;
 }
 
 std::string VirtualTables(const std::vector<JobResult>& results) {
@@ -265,15 +265,15 @@ std::string VirtualTables(const std::vector<JobResult>& results) {
   for (const JobResult& r : results) workloads.insert(r.workload);
   for (const std::string& name : workloads) {
     const auto chosen = Where(results, [&](const JobResult& r) { return r.workload == name; });
-    text += SummaryTable("time ratio, " + name, chosen, Baselines(chosen));
+    text += SummaryTable("time ratio, " + name, chosen, BaselinesIn(chosen));
   }
-  return text + kLegend + kVirtualLegend;
+  return text + kSuiteLegend + kVirtualLegend;
 }
 
 nlohmann::json EvaluationJson(const std::vector<JobResult>& results) {
   nlohmann::json list = nlohmann::json::array();
   for (const JobResult& r : results) list.push_back(ResultJson(r));
-  return {{"results", list}, {"summary", PolicySummaries(results, Baselines(results))}};
+  return {{"results", list}, {"summary", PolicySummaries(results, BaselinesIn(results))}};
 }
 
 }  // namespace dynamix

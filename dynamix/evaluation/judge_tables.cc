@@ -19,7 +19,7 @@ using nlohmann::json;
 
 constexpr std::array kShownFactors = {"rule", "start", "cluster", "workers", "model"};
 
-constexpr const char* kLegend =
+constexpr const char* kJudgeLegend =
     "Ratios of times to target on the same job, geometric means; below 1 is faster. In brackets: "
     "95 % intervals\nfrom a bootstrap over what is trained (docs/judge.md); one that holds 1 is no "
     "clear difference. A missed\ntarget counts with the whole time budget, 4 reference times. "
@@ -205,7 +205,7 @@ std::string JudgeTables(const Judgement& judgement) {
   for (const Breakdown& breakdown : BreakDown(judgement)) text += BreakdownText(breakdown);
   for (const std::string& job : judgement.left_out)
     text += job + " is left out: its reference run learned too little to set a target.\n";
-  return text + kLegend;
+  return text + kJudgeLegend;
 }
 
 std::string JobsText(const std::vector<PopulationJob>& jobs) {

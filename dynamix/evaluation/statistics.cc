@@ -3,7 +3,7 @@
 //
 //   mean        exp(sum_w s_w / sum_w n_w)
 //   draw        W workloads with replacement, each with all its jobs, and their mean
-//   interval    the q and 1 - q quantiles of kDraws draws
+//   interval    the q and 1 - q quantiles of kResamples draws
 //   q           Phi(-t * sqrt(W / (W - 1))),  t the 97.5 % quantile of Student's t, W - 1 degrees
 //
 // (Cameron, Gelbach and Miller 2008: draw the group, not the job; Hesterberg 2015: with q = 2.5 %
@@ -26,7 +26,7 @@
 namespace dynamix {
 namespace {
 
-constexpr int kDraws = 10000;
+constexpr int kResamples = 10000;
 constexpr std::uint64_t kDrawSeed = 1;
 
 using JobKey = std::tuple<std::string, std::string, int, int>;  // scenario, workload, workers, seed
@@ -60,16 +60,16 @@ double DrawMean(Rng& rng, const std::vector<Group>& groups) {
 // `groups` holds two or more.
 void AddBounds(const std::vector<Group>& groups, Interval& interval) {
   Rng rng(kDrawSeed);
-  std::vector<double> means(kDraws);
+  std::vector<double> means(kResamples);
   for (double& mean : means) mean = DrawMean(rng, groups);
   std::sort(means.begin(), means.end());
   const auto count = static_cast<double>(groups.size());
   const double z =
       StudentQuantile(static_cast<int>(groups.size()) - 1) * std::sqrt(count / (count - 1));
   const double q = 0.5 * std::erfc(z / std::sqrt(2.0));
-  const auto rank = static_cast<std::size_t>(q * (kDraws - 1));
+  const auto rank = static_cast<std::size_t>(q * (kResamples - 1));
   interval.low = std::exp(means[rank]);
-  interval.high = std::exp(means[kDraws - 1 - rank]);
+  interval.high = std::exp(means[kResamples - 1 - rank]);
 }
 
 struct LogRatio {

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kPrefix = "dynamix-launch-";
+constexpr const char* kFolderPrefix = "dynamix-launch-";
 
 FileDescriptor Open(const std::string& path) {
   return FileDescriptor(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -27,7 +27,7 @@ LaunchFolder::LaunchFolder() {
   if (error) return;
   // Whoever cleans up may come between making and locking it: then another one is made.
   do {
-    path_ = (temporary / (std::string(kPrefix) + "XXXXXX")).string();
+    path_ = (temporary / (std::string(kFolderPrefix) + "XXXXXX")).string();
     if (mkdtemp(path_.data()) == nullptr) {
       path_.clear();
       return;
@@ -48,7 +48,7 @@ std::vector<std::string> RemoveLeftLaunchFolders() {
   for (const fs::directory_entry& entry :
        fs::directory_iterator(fs::temp_directory_path(error), error)) {
     const std::string path = entry.path().string();
-    if (!entry.path().filename().string().starts_with(kPrefix)) continue;
+    if (!entry.path().filename().string().starts_with(kFolderPrefix)) continue;
     const FileDescriptor folder = Open(path);
     if (!folder.valid() || flock(folder.get(), LOCK_EX | LOCK_NB) != 0) continue;
     std::error_code refused;

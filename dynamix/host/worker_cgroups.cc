@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = "dynamix-";
+constexpr std::string_view kGroupPrefix = "dynamix-";
 
 // "dynamix-launch-PID" or "dynamix-launch-PID-NAME": who made the cgroup of that name. A pid of 0:
 // it is not one of ours.
@@ -27,7 +27,7 @@ RunningJob Parse(const std::string& folder_name) {
     const auto [end, error] = std::from_chars(folder_name.data() + kind.size(), last, pid);
     if (error != std::errc{} || (end != last && *end != '-')) continue;
     parsed.pid = pid;
-    parsed.job = std::string(folder_name.data() + kPrefix.size(), end);
+    parsed.job = std::string(folder_name.data() + kGroupPrefix.size(), end);
     if (end != last) parsed.name = std::string(end + 1, last);
   }
   return parsed;
@@ -128,7 +128,7 @@ std::vector<std::string> RemoveLeftovers() {
       const std::vector<int> processes = ProcessesIn(folder.string());
       if (OfAnotherProcessTable(processes)) continue;
       for (const int pid : processes) kill(pid, SIGKILL);
-      if (RemoveTree(folder)) removed.insert(name.substr(kPrefix.size()));
+      if (RemoveTree(folder)) removed.insert(name.substr(kGroupPrefix.size()));
     }
   }
   return {removed.begin(), removed.end()};

@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-RecordedRound Round(int index, double accuracy) {
+RecordedRound RecordedAt(int index, double accuracy) {
   RecordedRound round;
   round.index = index;
   round.seconds = 2.0 * (index + 1);
@@ -37,7 +37,7 @@ RunRecord Recorded(const std::string& policy, int seed, double seconds) {
   run.config.job.workers = 2;
   run.config.job.workload.name = "small";
   run.config.job.workload.target.accuracy = 0.9;
-  run.rounds = {Round(0, 0.5), Round(1, 0.9)};
+  run.rounds = {RecordedAt(0, 0.5), RecordedAt(1, 0.9)};
   run.reached = true;
   run.time_to_target_s = seconds;
   run.accuracy = 0.9;
@@ -82,7 +82,7 @@ TEST(PageTest, RunsOfDifferentJobsAreNotCompared) {
 }
 
 TEST(PointsTest, APointHoldsTheRecordsValuesAndNullWhereNothingWasMeasured) {
-  const RecordedRound round = Round(0, 0.5);
+  const RecordedRound round = RecordedAt(0, 0.5);
   Reasons reasons("balanced", nullptr);
   const nlohmann::json point = PointJson(round, nullptr, reasons);
   EXPECT_EQ(point["t"], 2);

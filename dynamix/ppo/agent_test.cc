@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kInputs = 6, kActions = 4;
 
-AgentOptions MakeOptions(int rows) {
+AgentOptions SmallAgent(int rows) {
   AgentOptions options;
   options.shape = {
       .actor_inputs = kInputs, .critic_inputs = 0, .hidden = {16, 16}, .heads = {kActions}};
@@ -53,7 +53,7 @@ struct World {
 };
 
 TEST(AgentTest, AnUntrainedAgentTakesItsFirstActionInMostSteps) {
-  AgentOptions options = MakeOptions(2000);
+  AgentOptions options = SmallAgent(2000);
   options.first_action = 1;
   World world(options.rows, 3);
   Agent agent(options, 1);
@@ -94,13 +94,13 @@ TEST(RewardScalerTest, WhatAJobEarnedDoesNotReachTheNextOne) {
 }
 
 TEST(AgentTest, TheFirstRatioIsExactlyOne) {
-  Agent agent(MakeOptions(37), 1);
+  Agent agent(SmallAgent(37), 1);
   World world(37, 2);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(RunOneUpdate(agent, world).first_ratio_error, 0.0);
 }
 
 TEST(AgentTest, SameSeedSameWeightsBitForBit) {
-  Agent a(MakeOptions(30), 5), b(MakeOptions(30), 5), c(MakeOptions(30), 6);
+  Agent a(SmallAgent(30), 5), b(SmallAgent(30), 5), c(SmallAgent(30), 6);
   World wa(30, 2), wb(30, 2), wc(30, 2);
   for (int i = 0; i < 3; ++i) {
     RunOneUpdate(a, wa);
@@ -112,7 +112,7 @@ TEST(AgentTest, SameSeedSameWeightsBitForBit) {
 }
 
 TEST(AgentTest, IllegalActionsAreNeverTaken) {
-  Agent agent(MakeOptions(50), 1);
+  Agent agent(SmallAgent(50), 1);
   World world(50, 3);
   for (int step = 0; step < 20; ++step) {
     world.Move();
@@ -125,7 +125,7 @@ TEST(AgentTest, IllegalActionsAreNeverTaken) {
 // Rows 0 to 9 are the same in both; rows 10 and 11 exist only in the larger agent, and are never
 // active.
 TEST(AgentTest, InactiveRowsChangeNothing) {
-  Agent small(MakeOptions(10), 1), large(MakeOptions(12), 1);
+  Agent small(SmallAgent(10), 1), large(SmallAgent(12), 1);
   World world(10, 3), wide(12, 99);
   wide.active[10] = wide.active[11] = 0;
   for (int step = 0; step < 20; ++step) {
@@ -149,7 +149,7 @@ TEST(AgentTest, InactiveRowsChangeNothing) {
 }
 
 TEST(AgentTest, ARewardThatIsNoNumberIsLeftOut) {
-  Agent agent(MakeOptions(4), 1);
+  Agent agent(SmallAgent(4), 1);
   World world(4, 3);
   while (!agent.Full()) {
     world.Move();
@@ -164,7 +164,7 @@ TEST(AgentTest, ARewardThatIsNoNumberIsLeftOut) {
 }
 
 TEST(AgentTest, ARewardBeyondAllBoundsDoesNotReachTheWeights) {
-  AgentOptions options = MakeOptions(4);
+  AgentOptions options = SmallAgent(4);
   options.ppo.scale_rewards = options.ppo.normalize_values = false;
   options.ppo.normalize_advantages = false;
   Agent agent(options, 1);
@@ -180,7 +180,7 @@ TEST(AgentTest, ARewardBeyondAllBoundsDoesNotReachTheWeights) {
 }
 
 TEST(AgentTest, ALargeStepStopsEarly) {
-  AgentOptions options = MakeOptions(30);
+  AgentOptions options = SmallAgent(30);
   options.ppo.learning_rate = .05;
   options.ppo.target_kl = .001;
   Agent agent(options, 1);
@@ -206,7 +206,7 @@ TEST(AgentTest, RescalingKeepsPredictedReturns) {
 }
 
 TEST(AgentTest, MisuseIsABug) {
-  Agent agent(MakeOptions(2), 1);
+  Agent agent(SmallAgent(2), 1);
   World world(2, 3);
   EXPECT_THROW(agent.Close(world.Outcomes()), CheckFailure);
   EXPECT_THROW((void)agent.Update(world.See(), 0), CheckFailure);
@@ -215,15 +215,15 @@ TEST(AgentTest, MisuseIsABug) {
 }
 
 TEST(AgentTest, BadOptionsAreRefusedByName) {
-  AgentOptions options = MakeOptions(2);
+  AgentOptions options = SmallAgent(2);
   options.ppo.clip = 0;
   EXPECT_THROW(Agent(options, 1), InputError);
-  options = MakeOptions(0);
+  options = SmallAgent(0);
   EXPECT_THROW(Agent(options, 1), InputError);
-  options = MakeOptions(2);
+  options = SmallAgent(2);
   options.actor_columns_off = {kInputs};
   EXPECT_THROW(Agent(options, 1), InputError);
-  options = MakeOptions(2);
+  options = SmallAgent(2);
   options.ppo.lambda = std::nan("");
   EXPECT_THROW(Agent(options, 1), InputError);
 }

@@ -16,7 +16,7 @@
 namespace dynamix {
 namespace {
 
-constexpr int kRows = 12, kInputs = 5;
+constexpr int kGoldenRows = 12, kGoldenInputs = 5;
 
 const nlohmann::json& Golden() {
   static const nlohmann::json golden = [] {
@@ -41,11 +41,12 @@ std::vector<T> As(const std::vector<double>& values) {
 // The network, the samples and the options of the script, in T.
 template <typename T>
 struct Case {
-  Network<T> network{{.actor_inputs = kInputs, .critic_inputs = 0, .hidden = {8}, .heads = {3, 2}}};
-  std::vector<T> rows = As<T>(Fill(kRows * kInputs, .71, .05, 1));
+  Network<T> network{
+      {.actor_inputs = kGoldenInputs, .critic_inputs = 0, .hidden = {8}, .heads = {3, 2}}};
+  std::vector<T> rows = As<T>(Fill(kGoldenRows * kGoldenInputs, .71, .05, 1));
   std::vector<int> actions, indices;
-  std::vector<std::uint8_t> masks = std::vector<std::uint8_t>(kRows * 5, 1);
-  std::vector<T> log_probs = std::vector<T>(kRows), advantages, returns, values;
+  std::vector<std::uint8_t> masks = std::vector<std::uint8_t>(kGoldenRows * 5, 1);
+  std::vector<T> log_probs = std::vector<T>(kGoldenRows), advantages, returns, values;
   LossOptions options{.clip = .2, .value_clip = .2};
 
   Case() {
@@ -60,13 +61,13 @@ struct Case {
         ++k;
       }
     }
-    for (int i = 0; i < kRows; ++i) actions.insert(actions.end(), {i % 3, (i / 2) % 2});
+    for (int i = 0; i < kGoldenRows; ++i) actions.insert(actions.end(), {i % 3, (i / 2) % 2});
     actions[3 * 2] = 0, actions[7 * 2] = 1, actions[9 * 2 + 1] = 0;
     masks[3 * 5 + 2] = masks[7 * 5 + 0] = masks[9 * 5 + 4] = 0;
-    for (const double x : Fill(kRows, .83, .4, 2)) advantages.push_back(T(x + .3));
-    returns = As<T>(Fill(kRows, .29, .9, 1.5));
-    values = As<T>(Fill(kRows, .67, .3, .8));
-    indices.resize(kRows);
+    for (const double x : Fill(kGoldenRows, .83, .4, 2)) advantages.push_back(T(x + .3));
+    returns = As<T>(Fill(kGoldenRows, .29, .9, 1.5));
+    values = As<T>(Fill(kGoldenRows, .67, .3, .8));
+    indices.resize(kGoldenRows);
     std::iota(indices.begin(), indices.end(), 0);
   }
 
@@ -88,8 +89,8 @@ template <typename T>
 void SetOldLogProbs(Case<T>& c, LossPass<T>& pass, bool masked) {
   std::vector<T> gradient(c.network.parameters().size());
   pass.Compute(c.network, c.Get(masked), c.indices, c.options, gradient);
-  const auto offsets = Fill(kRows, 1.1, .2, .3);
-  for (int i = 0; i < kRows; ++i) c.log_probs[i] = pass.log_probs()[i] - T(offsets[i]);
+  const auto offsets = Fill(kGoldenRows, 1.1, .2, .3);
+  for (int i = 0; i < kGoldenRows; ++i) c.log_probs[i] = pass.log_probs()[i] - T(offsets[i]);
 }
 
 template <typename T>
@@ -100,7 +101,7 @@ void ExpectLosses(bool masked, double tolerance) {
   SetOldLogProbs(c, pass, masked);
   std::vector<T> gradient(c.network.parameters().size());
   const LossParts got = pass.Compute(c.network, c.Get(masked), c.indices, c.options, gradient);
-  for (int i = 0; i < kRows; ++i) {
+  for (int i = 0; i < kGoldenRows; ++i) {
     EXPECT_NEAR(pass.log_probs()[i], want["logp"][i].get<double>(), tolerance);
     EXPECT_NEAR(pass.values()[i], want["value"][i].get<double>(), tolerance);
   }
@@ -120,11 +121,11 @@ TEST(GoldenTest, TheFirstHeadsLogProbabilitiesAgree) {
   for (const bool masked : {false, true}) {
     Case<double> c;
     TowerPass<double> policy(c.network.policy(), 1);
-    GatherRows<double>(c.rows, kInputs, c.indices, policy.input());
+    GatherRows<double>(c.rows, kGoldenInputs, c.indices, policy.input());
     double* log_p = policy.Forward(c.network.parameters(), 1);
     MaskedLogProbs<double>(c.network.shape(), c.Get(masked).masks, c.indices, log_p);
     const auto& want = Golden()[masked ? "masked" : "plain"]["logp_head0"];
-    for (int i = 0; i < kRows; ++i)
+    for (int i = 0; i < kGoldenRows; ++i)
       EXPECT_NEAR(log_p[c.actions[i * 2] * kBlockRows + i], want[i].get<double>(), 1e-9);
   }
 }

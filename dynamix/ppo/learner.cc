@@ -13,8 +13,8 @@
 namespace dynamix {
 namespace {
 
-constexpr const char* kFormat = "dynamix.learner";
-constexpr const char* kVersion = "1";
+constexpr const char* kLearnerFormat = "dynamix.learner";
+constexpr const char* kLearnerVersion = "1";
 
 void PutAgent(const std::string& prefix, const Agent& agent, TensorFile& file) {
   const Agent::State state = agent.GetState();
@@ -141,7 +141,7 @@ Status Learner::Save(const std::string& path) const {
   DYNAMIX_CHECK((!local_ || local_->rollout().Empty()) && (!team_ || team_->rollout().Empty()),
                 "a learner is saved between rollouts");
   TensorFile file;
-  file.metadata = {{"format", kFormat}, {"version", kVersion}};
+  file.metadata = {{"format", kLearnerFormat}, {"version", kLearnerVersion}};
   if (local_) PutAgent("local", *local_, file);
   if (team_) PutAgent("team", *team_, file);
   return WriteTensors(path, EncodeTensors(file));
@@ -153,8 +153,8 @@ Status Learner::Restore(const std::string& path) {
   const Result<TensorFile> decoded = DecodeTensors(bytes.value());
   if (!decoded) return Error{"file '" + path + "' is refused: " + decoded.error()};
   const TensorFile& file = decoded.value();
-  if (!file.metadata.contains("format") || file.metadata.at("format") != kFormat ||
-      !file.metadata.contains("version") || file.metadata.at("version") != kVersion)
+  if (!file.metadata.contains("format") || file.metadata.at("format") != kLearnerFormat ||
+      !file.metadata.contains("version") || file.metadata.at("version") != kLearnerVersion)
     return Error{"file '" + path + "' is refused: not a learner checkpoint of version 1"};
   if (HasModel("local", file) != local_.has_value() || HasModel("team", file) != team_.has_value())
     return Error{"file '" + path + "' is refused: it holds other heads than this learner"};

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kEnvironments = 6, kSlots = 4, kWidth = 5, kActions = 5;
 
-LearnerOptions MakeOptions(int threads) {
+LearnerOptions SmallLearner(int threads) {
   AgentOptions local;
   local.shape = {.actor_inputs = kWidth, .critic_inputs = 7, .hidden = {16}, .heads = {kActions}};
   local.rows = kEnvironments * kSlots;
@@ -84,7 +84,7 @@ class LearnerTest : public testing::Test {
 };
 
 TEST_F(LearnerTest, TwoThreadsLearnWhatOneDoes) {
-  Learner one(MakeOptions(1)), two(MakeOptions(2));
+  Learner one(SmallLearner(1)), two(SmallLearner(2));
   World a(9), b(9);
   a.Run(one, 3);
   b.Run(two, 3);
@@ -93,13 +93,13 @@ TEST_F(LearnerTest, TwoThreadsLearnWhatOneDoes) {
 }
 
 TEST_F(LearnerTest, ARestoredRunContinuesBitForBit) {
-  Learner whole(MakeOptions(1)), resumed(MakeOptions(1));
+  Learner whole(SmallLearner(1)), resumed(SmallLearner(1));
   World a(9);
   a.Run(whole, 2);
   ASSERT_TRUE(whole.Save(path_).ok());
   World b = a;
   a.Run(whole, 3);
-  LearnerOptions other = MakeOptions(1);
+  LearnerOptions other = SmallLearner(1);
   other.seed = 77;  // everything that matters comes from the file
   Learner restored(other);
   const Status status = restored.Restore(path_);
@@ -110,7 +110,7 @@ TEST_F(LearnerTest, ARestoredRunContinuesBitForBit) {
 }
 
 TEST_F(LearnerTest, ADamagedCheckpointChangesNothing) {
-  Learner learner(MakeOptions(1));
+  Learner learner(SmallLearner(1));
   World world(9);
   world.Run(learner, 1);
   ASSERT_TRUE(learner.Save(path_).ok());
@@ -123,21 +123,21 @@ TEST_F(LearnerTest, ADamagedCheckpointChangesNothing) {
 }
 
 TEST_F(LearnerTest, ACheckpointOfAnotherShapeIsRefused) {
-  Learner learner(MakeOptions(1));
+  Learner learner(SmallLearner(1));
   ASSERT_TRUE(learner.Save(path_).ok());
-  LearnerOptions wide = MakeOptions(1);
+  LearnerOptions wide = SmallLearner(1);
   wide.local->shape.hidden = {17};
   EXPECT_FALSE(Learner(wide).Restore(path_).ok());
-  LearnerOptions alone = MakeOptions(1);
+  LearnerOptions alone = SmallLearner(1);
   alone.team.reset();
   EXPECT_FALSE(Learner(alone).Restore(path_).ok());
-  LearnerOptions rows = MakeOptions(1);
+  LearnerOptions rows = SmallLearner(1);
   rows.team->rows = 7;
   EXPECT_FALSE(Learner(rows).Restore(path_).ok());
 }
 
 TEST_F(LearnerTest, SavesBetweenRolloutsOnly) {
-  Learner learner(MakeOptions(1));
+  Learner learner(SmallLearner(1));
   World world(9);
   world.Draw();
   learner.local()->Act(world.Local());
@@ -145,7 +145,7 @@ TEST_F(LearnerTest, SavesBetweenRolloutsOnly) {
 }
 
 TEST_F(LearnerTest, EitherHeadCanBeSwitchedOff) {
-  LearnerOptions options = MakeOptions(2);
+  LearnerOptions options = SmallLearner(2);
   options.team.reset();
   Learner learner(options);
   EXPECT_EQ(learner.team(), nullptr);
@@ -155,12 +155,12 @@ TEST_F(LearnerTest, EitherHeadCanBeSwitchedOff) {
 }
 
 TEST_F(LearnerTest, AdoptsAPolicyOfItsShape) {
-  Learner teacher(MakeOptions(1)), pupil(MakeOptions(1));
+  Learner teacher(SmallLearner(1)), pupil(SmallLearner(1));
   World world(9);
   world.Run(teacher, 1);
   ASSERT_TRUE(pupil.Adopt(teacher.Model({}, {}, {})).ok());
   EXPECT_EQ(Weights(teacher), Weights(pupil));
-  LearnerOptions wide = MakeOptions(1);
+  LearnerOptions wide = SmallLearner(1);
   wide.team->shape.hidden = {17};
   EXPECT_FALSE(Learner(wide).Adopt(teacher.Model({}, {}, {})).ok());
 }

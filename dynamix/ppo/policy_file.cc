@@ -9,8 +9,8 @@
 namespace dynamix {
 namespace {
 
-constexpr const char* kFormat = "dynamix.policy";
-constexpr const char* kVersion = "1";
+constexpr const char* kPolicyFormat = "dynamix.policy";
+constexpr const char* kPolicyVersion = "1";
 constexpr std::string_view kTraining = "training.";
 
 std::string Field(const TensorFile& file, const std::string& key) {
@@ -19,10 +19,10 @@ std::string Field(const TensorFile& file, const std::string& key) {
 }
 
 Status CheckMetadata(const TensorFile& file) {
-  if (Field(file, "format") != kFormat)
+  if (Field(file, "format") != kPolicyFormat)
     return Error{"this is not a policy file: format is '" + Field(file, "format") +
                  "', expected 'dynamix.policy'"};
-  if (Field(file, "version") != kVersion)
+  if (Field(file, "version") != kPolicyVersion)
     return Error{"policy file version '" + Field(file, "version") +
                  "' is not known; this build reads version 1"};
   if (Field(file, "features") != FormatHash(FeatureHash()))
@@ -62,8 +62,8 @@ std::string EncodePolicy(const PolicyModel& model) {
                     model.team.has_value() == model.actions.team,
                 "a policy has a network for every head that is on");
   TensorFile file;
-  file.metadata = {{"format", kFormat},
-                   {"version", kVersion},
+  file.metadata = {{"format", kPolicyFormat},
+                   {"version", kPolicyVersion},
                    {"features", FormatHash(FeatureHash())},
                    {"actions", Format(model.actions)},
                    {"objective", Format(model.objective)}};

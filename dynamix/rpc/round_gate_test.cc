@@ -11,7 +11,7 @@ SteadyTime At(double seconds) {
   return SteadyTime{} + std::chrono::milliseconds(static_cast<int>(1000 + 1000 * seconds));
 }
 
-RoundEntry Entry(int batch) {
+RoundEntry EntryAt(int batch) {
   RoundEntry entry{.bounds = {.min = 1, .max = 100}, .start_batch = batch, .batch = batch};
   Report& report = entry.report.emplace();
   report.iterations = 10;
@@ -26,7 +26,7 @@ class RoundGateTest : public testing::Test {
   }
   // Everybody reports `window`.
   Round Whole(std::int64_t window, double when) {
-    for (int rank = 0; rank < 3; ++rank) gate_.Add(rank, 7, window, Entry(8), At(when));
+    for (int rank = 0; rank < 3; ++rank) gate_.Add(rank, 7, window, EntryAt(8), At(when));
     EXPECT_TRUE(gate_.Complete(At(when)));
     return gate_.Close({}, At(when));
   }
@@ -35,10 +35,10 @@ class RoundGateTest : public testing::Test {
 };
 
 TEST_F(RoundGateTest, ClosesWhenEverybodyReported) {
-  EXPECT_EQ(gate_.Add(0, 7, 0, Entry(8), At(0)), Arrival::kWaits);
-  EXPECT_EQ(gate_.Add(1, 7, 0, Entry(9), At(0)), Arrival::kWaits);
+  EXPECT_EQ(gate_.Add(0, 7, 0, EntryAt(8), At(0)), Arrival::kWaits);
+  EXPECT_EQ(gate_.Add(1, 7, 0, EntryAt(9), At(0)), Arrival::kWaits);
   EXPECT_FALSE(gate_.Complete(At(0.5)));
-  EXPECT_EQ(gate_.Add(2, 7, 0, Entry(10), At(0.5)), Arrival::kWaits);
+  EXPECT_EQ(gate_.Add(2, 7, 0, EntryAt(10), At(0.5)), Arrival::kWaits);
   ASSERT_TRUE(gate_.Complete(At(0.5)));
   const Round round = gate_.Close({.schedule = Schedule::kCosine, .base_batch = 24}, At(0.5));
   EXPECT_EQ(round.schedule, Schedule::kCosine);
@@ -50,22 +50,22 @@ TEST_F(RoundGateTest, ClosesWhenEverybodyReported) {
 
 TEST_F(RoundGateTest, MasksALateWorkerAfterTheDeadline) {
   Whole(0, 0);
-  gate_.Add(0, 7, 1, Entry(8), At(1));
-  gate_.Add(2, 7, 1, Entry(8), At(1));
+  gate_.Add(0, 7, 1, EntryAt(8), At(1));
+  gate_.Add(2, 7, 1, EntryAt(8), At(1));
   EXPECT_FALSE(gate_.Complete(At(1.9)));
   ASSERT_TRUE(gate_.Complete(At(2)));
   const Round round = gate_.Close({}, At(2));
   EXPECT_TRUE(round.entries[1].active);
   EXPECT_FALSE(round.entries[1].report.has_value());
   EXPECT_EQ(round.entries[1].batch, 8);
-  EXPECT_EQ(gate_.Add(1, 7, 1, Entry(8), At(2.1)), Arrival::kAnswered);
+  EXPECT_EQ(gate_.Add(1, 7, 1, EntryAt(8), At(2.1)), Arrival::kAnswered);
 }
 
 TEST_F(RoundGateTest, DoesNotWaitForAWorkerWhoseLeaseEnded) {
   Whole(0, 0);
   for (int rank = 0; rank < 2; ++rank) EXPECT_TRUE(gate_.Join(rank, 7, 1, At(9))) << "renewals";
-  gate_.Add(0, 7, 1, Entry(8), At(11));
-  gate_.Add(1, 7, 1, Entry(8), At(11));
+  gate_.Add(0, 7, 1, EntryAt(8), At(11));
+  gate_.Add(1, 7, 1, EntryAt(8), At(11));
   ASSERT_TRUE(gate_.Complete(At(11)));
   const Round round = gate_.Close({}, At(11));
   EXPECT_EQ(round.ActiveCount(), 2);
@@ -74,54 +74,54 @@ TEST_F(RoundGateTest, DoesNotWaitForAWorkerWhoseLeaseEnded) {
 
 TEST_F(RoundGateTest, DoesNotWaitForAWorkerThatLeft) {
   Whole(0, 0);
-  gate_.Add(0, 7, 1, Entry(8), At(1));
-  gate_.Add(1, 7, 1, Entry(8), At(1));
+  gate_.Add(0, 7, 1, EntryAt(8), At(1));
+  gate_.Add(1, 7, 1, EntryAt(8), At(1));
   gate_.Leave(2, 6);  // of an older process: nothing
   EXPECT_FALSE(gate_.Complete(At(1)));
   gate_.Leave(2, 7);
   EXPECT_TRUE(gate_.Complete(At(1)));
-  EXPECT_EQ(gate_.Add(2, 7, 1, Entry(8), At(1)), Arrival::kUnknown);
+  EXPECT_EQ(gate_.Add(2, 7, 1, EntryAt(8), At(1)), Arrival::kUnknown);
 }
 
 TEST_F(RoundGateTest, ARestartedWorkerReplacesItsOldProcess) {
   Whole(0, 0);
   EXPECT_TRUE(gate_.Join(1, 8, 1, At(1)));
-  EXPECT_EQ(gate_.Add(1, 7, 1, Entry(8), At(1)), Arrival::kReplaced);
+  EXPECT_EQ(gate_.Add(1, 7, 1, EntryAt(8), At(1)), Arrival::kReplaced);
   EXPECT_FALSE(gate_.Join(1, 7, 1, At(1))) << "the old process cannot take the rank back";
-  EXPECT_EQ(gate_.Add(1, 8, 1, Entry(8), At(1)), Arrival::kWaits);
+  EXPECT_EQ(gate_.Add(1, 8, 1, EntryAt(8), At(1)), Arrival::kWaits);
   EXPECT_TRUE(gate_.Join(1, 3, 1, At(20))) << "after its lease any process may have it";
 }
 
 TEST_F(RoundGateTest, AnswersReplaysAndIgnoresOldWindows) {
   Whole(4, 0);
-  EXPECT_EQ(gate_.Add(0, 7, 4, Entry(8), At(1)), Arrival::kAnswered);
-  EXPECT_EQ(gate_.Add(0, 7, 3, Entry(8), At(1)), Arrival::kStale);
-  gate_.Add(0, 7, 6, Entry(8), At(1));
-  EXPECT_EQ(gate_.Add(1, 7, 5, Entry(8), At(1)), Arrival::kStale) << "reordered";
+  EXPECT_EQ(gate_.Add(0, 7, 4, EntryAt(8), At(1)), Arrival::kAnswered);
+  EXPECT_EQ(gate_.Add(0, 7, 3, EntryAt(8), At(1)), Arrival::kStale);
+  gate_.Add(0, 7, 6, EntryAt(8), At(1));
+  EXPECT_EQ(gate_.Add(1, 7, 5, EntryAt(8), At(1)), Arrival::kStale) << "reordered";
 }
 
 TEST_F(RoundGateTest, ALaterWindowClosesTheOpenRound) {
-  gate_.Add(0, 7, 0, Entry(8), At(0));
-  EXPECT_EQ(gate_.Add(1, 7, 1, Entry(8), At(0)), Arrival::kEndsOpen);
+  gate_.Add(0, 7, 0, EntryAt(8), At(0));
+  EXPECT_EQ(gate_.Add(1, 7, 1, EntryAt(8), At(0)), Arrival::kEndsOpen);
   EXPECT_EQ(gate_.Close({}, At(0)).index, 0);
-  EXPECT_EQ(gate_.Add(1, 7, 1, Entry(8), At(0)), Arrival::kWaits);
+  EXPECT_EQ(gate_.Add(1, 7, 1, EntryAt(8), At(0)), Arrival::kWaits);
 }
 
 TEST_F(RoundGateTest, ALaterWindowOfAProcessThatIsNotHereClosesNothing) {
-  gate_.Add(0, 7, 0, Entry(8), At(0));
-  EXPECT_EQ(gate_.Add(1, 6, 1, Entry(8), At(0)), Arrival::kReplaced);
+  gate_.Add(0, 7, 0, EntryAt(8), At(0));
+  EXPECT_EQ(gate_.Add(1, 6, 1, EntryAt(8), At(0)), Arrival::kReplaced);
   gate_.Leave(2, 7);
-  EXPECT_EQ(gate_.Add(2, 7, 1, Entry(8), At(0)), Arrival::kUnknown);
-  EXPECT_EQ(gate_.Add(1, 7, 0, Entry(8), At(0)), Arrival::kWaits) << "the round is still open";
+  EXPECT_EQ(gate_.Add(2, 7, 1, EntryAt(8), At(0)), Arrival::kUnknown);
+  EXPECT_EQ(gate_.Add(1, 7, 0, EntryAt(8), At(0)), Arrival::kWaits) << "the round is still open";
 }
 
 TEST_F(RoundGateTest, AWindowTheOthersCannotHaveReachedIsRefused) {
   const std::int64_t impossible = std::int64_t{1} << 53;
   Whole(4, 0);
-  EXPECT_EQ(gate_.Add(1, 7, impossible, Entry(8), At(1)), Arrival::kTooFar);
+  EXPECT_EQ(gate_.Add(1, 7, impossible, EntryAt(8), At(1)), Arrival::kTooFar);
   EXPECT_FALSE(gate_.Join(1, 8, impossible, At(1)));
-  EXPECT_EQ(gate_.Add(0, 7, 5, Entry(8), At(1)), Arrival::kWaits) << "the others go on";
-  EXPECT_EQ(gate_.Add(1, 7, 10000, Entry(8), At(1)), Arrival::kEndsOpen) << "late, but possible";
+  EXPECT_EQ(gate_.Add(0, 7, 5, EntryAt(8), At(1)), Arrival::kWaits) << "the others go on";
+  EXPECT_EQ(gate_.Add(1, 7, 10000, EntryAt(8), At(1)), Arrival::kEndsOpen) << "late, but possible";
 }
 
 TEST_F(RoundGateTest, AJobMayStartAtAnyWindow) {
@@ -129,36 +129,36 @@ TEST_F(RoundGateTest, AJobMayStartAtAnyWindow) {
   const std::int64_t window = std::int64_t{1} << 40;
   EXPECT_TRUE(gate.Join(0, 7, window, At(0))) << "after a restart of the arbitrator";
   EXPECT_TRUE(gate.Join(1, 7, window, At(0)));
-  EXPECT_EQ(gate.Add(0, 7, window, Entry(8), At(0)), Arrival::kWaits);
-  EXPECT_EQ(gate.Add(1, 7, window, Entry(8), At(0)), Arrival::kWaits);
+  EXPECT_EQ(gate.Add(0, 7, window, EntryAt(8), At(0)), Arrival::kWaits);
+  EXPECT_EQ(gate.Add(1, 7, window, EntryAt(8), At(0)), Arrival::kWaits);
 }
 
 TEST_F(RoundGateTest, AWorkerThatCameFirstWithAnImpossibleWindowStarvesNobody) {
   RoundGate gate(2, {.lease_s = 10, .round_deadline_s = 1});
   const std::int64_t impossible = std::int64_t{1} << 53;
   EXPECT_TRUE(gate.Join(0, 7, impossible, At(0)));
-  EXPECT_EQ(gate.Add(0, 7, impossible, Entry(8), At(0)), Arrival::kWaits);
+  EXPECT_EQ(gate.Add(0, 7, impossible, EntryAt(8), At(0)), Arrival::kWaits);
   (void)gate.Close({}, At(1));
   EXPECT_TRUE(gate.Join(1, 7, 0, At(1)));
-  EXPECT_EQ(gate.Add(1, 7, 0, Entry(8), At(1)), Arrival::kWaits);
-  EXPECT_EQ(gate.Add(0, 7, impossible + 1, Entry(8), At(1)), Arrival::kTooFar);
+  EXPECT_EQ(gate.Add(1, 7, 0, EntryAt(8), At(1)), Arrival::kWaits);
+  EXPECT_EQ(gate.Add(0, 7, impossible + 1, EntryAt(8), At(1)), Arrival::kTooFar);
 }
 
 // Every report renews its sender's lease, none the deadline: else a straggler would hold the round
 // open for as long as the others trickle in.
 TEST_F(RoundGateTest, TheDeadlineRunsFromTheFirstReport) {
-  gate_.Add(0, 7, 0, Entry(8), At(0));
-  gate_.Add(1, 7, 0, Entry(8), At(0.9));
+  gate_.Add(0, 7, 0, EntryAt(8), At(0));
+  gate_.Add(1, 7, 0, EntryAt(8), At(0.9));
   EXPECT_FALSE(gate_.Complete(At(0.99)));
   EXPECT_TRUE(gate_.Complete(At(1)));
 }
 
 TEST_F(RoundGateTest, WhatTheOldProcessReportedIsVoidWhenANewOneHasTheRank) {
   Whole(0, 0);
-  gate_.Add(0, 7, 1, Entry(8), At(1));
-  gate_.Add(1, 7, 1, Entry(99), At(1));  // and its process ends
+  gate_.Add(0, 7, 1, EntryAt(8), At(1));
+  gate_.Add(1, 7, 1, EntryAt(99), At(1));  // and its process ends
   EXPECT_TRUE(gate_.Join(1, 8, 1, At(1)));
-  gate_.Add(2, 7, 1, Entry(8), At(1));
+  gate_.Add(2, 7, 1, EntryAt(8), At(1));
   EXPECT_FALSE(gate_.Complete(At(1.5))) << "the new process has not reported";
   const Round round = gate_.Close({}, At(2));
   EXPECT_FALSE(round.entries[1].report.has_value());
@@ -166,15 +166,15 @@ TEST_F(RoundGateTest, WhatTheOldProcessReportedIsVoidWhenANewOneHasTheRank) {
 
 TEST_F(RoundGateTest, AJobThatGoesBackToACheckpointGoesOn) {
   Whole(20, 0);
-  EXPECT_EQ(gate_.Add(0, 7, 10, Entry(8), At(1)), Arrival::kStale);
+  EXPECT_EQ(gate_.Add(0, 7, 10, EntryAt(8), At(1)), Arrival::kStale);
   for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(gate_.Join(rank, 9, 10, At(2)));
   for (int rank = 0; rank < 3; ++rank)
-    EXPECT_EQ(gate_.Add(rank, 9, 10, Entry(8), At(2)), Arrival::kWaits);
+    EXPECT_EQ(gate_.Add(rank, 9, 10, EntryAt(8), At(2)), Arrival::kWaits);
   EXPECT_EQ(gate_.Close({}, At(2)).index, 10);
 }
 
 TEST_F(RoundGateTest, HostileTimesGiveALegalRound) {
-  RoundEntry entry = Entry(8);
+  RoundEntry entry = EntryAt(8);
   entry.report->iteration_ms = -1e300;
   gate_.Add(0, 7, 0, entry, At(0));
   entry.report->iteration_ms = kMissing;

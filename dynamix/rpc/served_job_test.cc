@@ -10,7 +10,7 @@
 namespace dynamix {
 namespace {
 
-RoundEntry Entry(int batch) {
+RoundEntry EntryOf(int batch) {
   RoundEntry entry{.bounds = {.min = 4, .max = 256}, .start_batch = batch, .batch = batch};
   entry.report.emplace();
   return entry;
@@ -30,7 +30,7 @@ TEST(ServedJobTest, AnAnswerIsForTheWindowThatWasAskedAbout) {
   };
   std::map<int, std::int64_t> answered;  // window, by rank
   const auto report = [&](int rank, std::int64_t window, auto at) {
-    job.Report({.worker = name(rank), .window = window, .entry = Entry(32)}, at,
+    job.Report({.worker = name(rank), .window = window, .entry = EntryOf(32)}, at,
                [&answered, rank](Refusal refusal, const Advice& advice) {
                  EXPECT_EQ(refusal, Refusal::kNone);
                  answered[rank] = advice.window;

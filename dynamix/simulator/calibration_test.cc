@@ -15,7 +15,7 @@
 namespace dynamix {
 namespace {
 
-Workload Truth() {
+Workload TrueWorkload() {
   Workload workload;
   workload.cost = {.sample_ms = 0.4,
                    .gradient_bytes = 2e6,
@@ -44,7 +44,7 @@ Workload Truth() {
 // A run at a constant local batch after the first window, recorded with the shipped constants as
 // what was believed of it.
 Trace Record(int batch, bool events = false) {
-  Trace trace{.job = {.workload = Truth(), .workers = 4, .seed = 3}};
+  Trace trace{.job = {.workload = TrueWorkload(), .workers = 4, .seed = 3}};
   trace.job.scenario.start_batch = batch;
   trace.job.scenario.nodes = {{.node = {.speed = 2}}, {.node = {.speed = 1}}};
   if (events) trace.job.scenario.events = {{.at = 0.1, .duration = 0.2, .factor = 5}};
@@ -74,7 +74,7 @@ Trace Record(int batch, bool events = false) {
 TEST(CalibrationTest, FindsTheCostOfASample) {
   const CostOptions cost = FitCost({Record(8), Record(32), Record(128), Record(512)}).cost;
   for (const double batch : {8.0, 20.0, 64.0, 200.0, 512.0}) {
-    const CostOptions truth = Truth().cost;
+    const CostOptions truth = TrueWorkload().cost;
     EXPECT_NEAR(cost.sample_ms * cost.saturation.Factor(batch),
                 truth.sample_ms * truth.saturation.Factor(batch),
                 0.05 * truth.sample_ms * truth.saturation.Factor(batch))
@@ -124,7 +124,7 @@ TEST(CalibrationTest, WhatAnIterationTakesBeyondTheModelIsTheClusters) {
 
 // Accuracy 0.01 a window, but for what the second seed adds.
 Trace Line(double added) {
-  Trace trace{.job = {.workload = Truth(), .workers = 1}};
+  Trace trace{.job = {.workload = TrueWorkload(), .workers = 1}};
   trace.job.workload.optimizer.planned_samples = 1000;
   for (int w = 0; w < 100; ++w)
     trace.windows.push_back({.batches = {1},

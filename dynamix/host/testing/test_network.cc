@@ -15,7 +15,7 @@
 namespace dynamix::test {
 namespace {
 
-constexpr int kPatienceMs = 60000;
+constexpr int kNetworkPatienceMs = 60000;
 
 enum class Order { kOpen, kSend, kSendFor, kClose };
 struct Command {
@@ -117,7 +117,7 @@ FileDescriptor ConnectTo(const std::string& address, std::uint16_t port) {
 }
 
 void WaitUntilAcknowledged(int file) {
-  for (int i = 0; i < kPatienceMs; ++i) {
+  for (int i = 0; i < kNetworkPatienceMs; ++i) {
     tcp_info info{};
     socklen_t length = sizeof info;
     Must(getsockopt(file, IPPROTO_TCP, TCP_INFO, &info, &length) == 0);
