@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <stdexcept>
+
 #include "dynamix/arbitrator/parallel.h"
 #include "dynamix/arbitrator/testing/fake_job.h"
 
@@ -32,6 +35,60 @@ TEST(ArbitratorTest, TurnsRoundsIntoBatchesThroughTheWholeLoop) {
   round = job.Step(arbitrator.Step(round, {}).sizes);
   EXPECT_NEAR(round.GlobalBatch(), grown, 2);
   EXPECT_EQ(arbitrator.Step(round, {}).states.workers, 3);
+}
+
+class Throws : public GrowOnce {
+ public:
+  Decisions Decide(const Round&, const States&, Rng&) override {
+    throw std::runtime_error("no idea");
+  }
+};
+
+TEST(ArbitratorTest, APolicyThatFailsInALiveJobCostsAdviceAndIsNamed) {
+  FakeJob job(3, 1e9, 1e9);
+  Arbitrator arbitrator({"throws", {}, [] { return std::make_unique<Throws>(); }});
+  const Round round = job.Reset();
+  const Decision decision = arbitrator.Step(round);
+  EXPECT_EQ(decision.sizes, Batches(round));
+  EXPECT_EQ(decision.failure, "no idea");
+  EXPECT_THROW(arbitrator.Step(round, {}), std::runtime_error) << "a simulated job passes it on";
+}
+
+TEST(ArbitratorTest, BeforeTheGuardHasMeasuredNobodyChangesAnything) {
+  FakeJob job(3, 1e9, 1e9);
+  Arbitrator arbitrator({"grow_once", {}, [] { return std::make_unique<GrowOnce>(); }});
+  Round round = job.Reset();
+  for (RoundEntry& entry : round.entries)
+    entry.report->compute_ms = entry.report->iteration_ms = kMissing;
+  const Decision decision = arbitrator.Step(round);
+  ASSERT_EQ(decision.guard, Guard::State::kMeasures);
+  EXPECT_EQ(std::get<Actions>(decision.decisions).team, 4) << "the policy would grow";
+  EXPECT_EQ(decision.sizes, Batches(round));
+}
+
+// A rate for the window's length, and a discount to the power of it: the return is an integral over
+// time, whatever the windows.
+TEST(ArbitratorTest, RewardsAndDiscountsCountTheWindowsLength) {
+  LearningOptions options;
+  options.jobs = options.threads = 1;
+  options.max_workers = 3;
+  options.objective.team_discount = 0.9;
+  Learner learner(MakeLearnerOptions(options, {.steps = 4}, {.steps = 4}, {8}, 1));
+  Arbitrator arbitrator(options, learner);
+  FakeJob job(3, 1e9, 1e9);
+  const Round first = job.Reset();
+  arbitrator.Start(0, first);
+  Round second = job.Step(arbitrator.Decide().front());
+  second.seconds = 6;
+  const WindowOutcome outcome{
+      .progress_seconds = 9, .time_scale_s = 1.5, .end = StepEnd::kContinues, .lump = 0.25};
+  arbitrator.Close({second}, {outcome});
+  const Rollout& rollout = learner.team()->rollout();
+  const double rate =
+      ComputeRewards(second, Batches(first), 9, options.objective.reward).team.total;
+  ASSERT_GT(std::abs(rate), 0.01);
+  EXPECT_NEAR(rollout.rewards[0], rate * 4 + 0.25, 1e-9);  // 6 s are 4 units
+  EXPECT_NEAR(rollout.discounts[0], std::pow(0.9, 4), 1e-12);
 }
 
 // Opens with 30 samples, whatever the job says.

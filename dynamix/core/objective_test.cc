@@ -48,6 +48,7 @@ TEST(ObjectiveTest, RefusesWordsItDoesNotKnowAndValuesOutOfRange) {
   EXPECT_THAT(message("speed=1"), testing::HasSubstr("speed=1"));
   EXPECT_THAT(message("quality"), testing::HasSubstr("quality"));
   EXPECT_THAT(message("quality=much"), testing::HasSubstr("quality=much"));
+  EXPECT_THAT(message("quality=1much"), testing::HasSubstr("quality=1much"));
   EXPECT_THAT(message("team_discount=2"), testing::HasSubstr("team_discount = 2"));
 }
 

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <fstream>
 
 #include "dynamix/core/input_error.h"
@@ -53,6 +55,24 @@ TEST_F(RoundsFileTest, WhatACrashLeftOfALineIsCutOff) {
     EXPECT_TRUE(RoundsWriter(path_).Add(Line(1)));
     EXPECT_THAT(Indices(), ElementsAre(0, 1)) << cut;
   }
+}
+
+// A file that could not be written may be gone when there is room again (another folder was mounted).
+TEST_F(RoundsFileTest, AfterAFailureTheFileIsOpenedAnew) {
+  RoundsWriter writer(path_);
+  EXPECT_TRUE(writer.Add(Line(0)));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit full{fs::file_size(path_), before.rlim_max};
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &full), 0);
+  EXPECT_FALSE(writer.Add(Line(1)));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  fs::remove(path_);
+  EXPECT_TRUE(writer.Add(Line(2)));
+  EXPECT_THAT(Indices(), ElementsAre(2));
+  EXPECT_EQ(writer.lost(), 1);
 }
 
 TEST_F(RoundsFileTest, AFileOfNothingButACutLineStartsAnew) {

@@ -74,6 +74,18 @@ TEST_P(WorkerTest, UnequalRanksTrainLikeOneRankWithTheUnion) {
   EXPECT_LT(LargestDifference(many, Train(job_, 20)), kTolerance);
 }
 
+TEST_P(WorkerTest, WhatIsNotFiniteIsNotTrainedOnAndEveryRankSaysSo) {
+  job_.options.optimizer.learning_rate = 1e30;
+  job_.options.optimizer.schedule = Schedule::kConstant;
+  job_.start_batches = {5, 7};
+  RunRanks(job_, [](Worker& worker, WorkerGroup&, Advisor*) {
+    Status done = Nothing{};
+    for (int i = 0; i < 20 && done; ++i) done = worker.Iterate();
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error(), testing::HasSubstr("is not finite"));
+  });
+}
+
 TEST_P(WorkerTest, AccumulationDoesNotChangeTheUpdate) {
   job_.start_batches = {5, 17, 10};
   const std::vector<float> whole = Train(job_, 20);
