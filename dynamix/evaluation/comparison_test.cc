@@ -47,6 +47,15 @@ TEST(ComparisonTest, TheFastestThatAlwaysReachedTheTargetWins) {
       "than next (25.0 s), the next best. One seed: it may have been chance.");
 }
 
+TEST(ComparisonTest, WhoReachedItInSomeSeedsOnlyDoesNotWin) {
+  const auto policies =
+      ComparePolicies({Compared("static", 1, 40, true, 0.86), Compared("static", 2, 40, true, 0.86),
+                       Compared("lucky", 1, 5, true, 0.86), Compared("lucky", 2, 20, false, 0.8)});
+  EXPECT_EQ(Verdict(policies, false),
+            "no clear winner: 2 seeds do not tell static and lucky apart; static was ahead: the "
+            "target in 40.0 s, which lucky missed in 1 of 2 seeds, the next best.");
+}
+
 TEST(ComparisonTest, ABaselineThatMissedTheTargetIsALowerBound) {
   const auto policies = ComparePolicies(
       {Compared("static", 1, 40, false, 0.80), Compared("fast", 1, 20, true, 0.86)});
