@@ -12,6 +12,7 @@
 #include "dynamix/cli/interrupt.h"
 #include "dynamix/cli/progress_bar.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/evaluation/again.h"
 #include "dynamix/evaluation/judge_tables.h"
 #include "dynamix/page/judge_page.h"
 
@@ -51,6 +52,16 @@ std::vector<PolicySpec> PoliciesWithStatic(const std::string& names) {
   return policies;
 }
 
+void RequireAgain(const PopulationFlags& flags, const std::vector<PolicySpec>& policies) {
+  std::string names;
+  for (const PolicySpec& policy : policies) {
+    if (policy.name == "static") continue;
+    if (policy.name == flags.again) return;
+    names += (names.empty() ? "" : ", ") + policy.name;
+  }
+  if (!flags.again.empty()) throw InputError::OutOfRange("--again", flags.again, names);
+}
+
 // The data sets that are needed, and where they are looked for.
 std::string DataText(const std::vector<PopulationJob>& jobs, const std::string& folder) {
   std::string text;
@@ -74,9 +85,9 @@ std::vector<JobSpec> SpecsOf(const std::vector<PopulationJob>& jobs) {
   return specs;
 }
 
-Judgement RunJudge(Population population, const std::vector<PopulationJob>& jobs,
-                   const std::vector<PolicySpec>& policies, const VirtualMaker& make,
-                   const PopulationFlags& flags) {
+// Calls `run` with the options of a judgement: progress is shown, and ctrl-C ends it.
+template <typename Run>
+auto Watched(const PopulationFlags& flags, Run run) {
   const InterruptFlag interrupted;
   std::optional<ProgressBar> bar;
   JudgeOptions options{.cache = flags.cache, .fresh = {flags.fresh.begin(), flags.fresh.end()}};
@@ -85,13 +96,13 @@ Judgement RunJudge(Population population, const std::vector<PopulationJob>& jobs
   options.runs.threads = flags.threads;
   options.runs.callbacks = {
       .begun = [&](long total, long known) { bar.emplace("evaluate", total, flags.json, known); },
-      .finished = [&](const std::string& run) { bar->Advance(1, run); },
+      .finished = [&](const std::string& name) { bar->Advance(1, name); },
       .window =
           [&] {
             if (interrupted) throw Interrupted();
           }};
   try {
-    return Judge(population, jobs, policies, make, options);
+    return run(options);
   } catch (const Interrupted&) {
     std::fprintf(stderr, "\nstopped; the same command goes on with the runs in %s\n",
                  flags.cache.c_str());
@@ -117,6 +128,15 @@ void AddPopulationFlags(CLI::App& command, PopulationFlags& flags) {
                   "judge, validation-jobs: of every job, below 1 for a first look only")
       ->check(CLI::Range(0.001, 1.0))
       ->capture_default_str();
+  command.add_option(
+      "--again", flags.again,
+      "judge, validation-jobs: a policy of --policies whose lost jobs are run again, "
+      "with other seeds");
+  command
+      .add_option("--again-seeds", flags.again_seeds,
+                  "judge, validation-jobs: how many seeds --again takes")
+      ->check(CLI::Range(2, 100))
+      ->capture_default_str();
   command.add_flag("--list", flags.list, "show the jobs, run nothing");
 }
 
@@ -129,17 +149,29 @@ void EvaluatePopulation(Population population, const PopulationFlags& flags,
     return;
   }
   const std::vector<PolicySpec> policies = PoliciesWithStatic(flags.policies);
+  RequireAgain(flags, policies);
   const VirtualMaker make = suite(SpecsOf(jobs), flags.data);
   SayWhatRuns(population, jobs, policies.size(), flags);
-  Judgement judgement = RunJudge(population, jobs, policies, make, flags);
+  Judgement judgement = Watched(flags, [&](const JudgeOptions& options) {
+    return Judge(population, jobs, policies, make, options);
+  });
+  std::optional<Again> again;
+  if (!flags.again.empty()) {
+    again = Watched(flags, [&](const JudgeOptions& options) {
+      return RunAgain(population, judgement, flags.again, flags.again_seeds, policies, make,
+                      options);
+    });
+  }
   judgement.whole = jobs.size() == all.size() && flags.length == 1;
   const std::filesystem::path results =
       std::filesystem::path(flags.cache) / (judgement.suite + ".json");
-  const nlohmann::json json = WriteJudgement(results, judgement, Now());
+  nlohmann::json json = WriteJudgement(results, judgement, Now());
   if (flags.json) {
+    if (again) json["again"] = AgainJson(*again);
     std::printf("%s\n", json.dump().c_str());
   } else {
-    std::printf("%s\nresults: %s\n", JudgeText(judgement).c_str(), results.c_str());
+    std::printf("%s\n%sresults: %s\n", JudgeText(judgement).c_str(),
+                again ? (AgainText(*again) + "\n").c_str() : "", results.c_str());
   }
   if (!flags.report.empty()) {
     WriteJudgePage(flags.report, judgement);

@@ -19,6 +19,8 @@ struct PopulationFlags {
   std::vector<std::string> jobs;   // names; empty: all
   std::vector<std::string> fresh;  // policies whose runs are made again
   double length = 1;               // of every job, (0, 1]
+  std::string again;               // a policy whose lost jobs are run again; empty: none
+  int again_seeds = 5;             // with so many other seeds, [2, 100]
   bool list = false;
   // What the command shares with other suites.
   std::string policies, data, record, report;

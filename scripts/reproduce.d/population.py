@@ -5,12 +5,14 @@ from figures import Ratio, code, prose, table
 from steps import Step
 
 
-def step(name, suite, policies, place, minutes, jobs=None, length=None, after=()):
-    """`dynamix evaluate` on a population. It keeps its runs itself, so it goes on where it was."""
+def step(name, suite, policies, place, minutes, jobs=None, length=None, after=(), again=None):
+    """`dynamix evaluate` on a population. It keeps its runs itself, so it goes on where it was. `again`: a policy whose lost
+    jobs are run with other seeds too."""
     cache = place.path("cache")  # of real runs: runs/judge, which they share
     command = ["dynamix", "evaluate", "--backend", "virtual", "--suite", suite, "--policies", policies]
     command += ["--jobs", ",".join(jobs)] if jobs else []
     command += ["--length", length] if length else []
+    command += ["--again", again] if again else []
     command += ["--cache", cache] if place.quick else []
     command += ["--threads", place.cores] if place.cores != os.cpu_count() else []
     return Step(name, [*command, "--json"], minutes, alone=True, after=after)
@@ -36,7 +38,7 @@ def condense(output, names=None):
              and look["checksum"] == checksums.get("default")]
     return {"suite": output["suite"], "version": output["version"], "whole": output["whole"], "best_rule": output["best_rule"],
             "policies": {called(one["name"]): one["checksum"] for one in output["policies"]}, "summary": rounded(summary),
-            "jobs": jobs, "left_out": output.get("left_out", []),
+            "jobs": jobs, "left_out": output.get("left_out", []), "again": rounded(output.get("again")),
             "first_look": min((look["date"] for look in looks), default=None)}
 
 
@@ -149,6 +151,15 @@ def loss_table(found, policy, others):
              ", ".join(f"{key} {job['factors'][key]}" for key in ("optimizer", "learning rate", "rule", "schedule")),
              *(over_static(job, one) for one in (policy, *others))] for _, job in lost]
     return table(["job", "what", *(f"`{one}` / static" for one in (policy, *others))], rows)
+
+
+def again_table(again, jobs):
+    """The lost jobs with other seeds; and how many of them are slower whatever the luck."""
+    by_name = {job["name"]: job for job in jobs}
+    rows = [[describe(by_name[one["name"]]), with_interval(one["vs_static"]), with_interval(one["vs_static"]["pace"]),
+             f"{one['missed']} of {len(one['ratios'])}", one["static_missed"], "yes" if one["regretted"] else "not shown"]
+            for one in again["jobs"]]
+    return table(["job", "time / static's", "pace / static's", "missed", "static missed", "slower by more than 5 %?"], rows)
 
 
 def quick_jobs():
