@@ -102,9 +102,9 @@ def part(found):
               "(their costs per sample and gradient bytes) on `scenarios/published.toml`. One seed; "
               f"{min(one['epochs'] for one in figures):.1f} epochs at least. Accuracy: best held-out one, as the mean of "
               "three evaluations that differ. The published networks are eight times as wide and were trained longer, on other machines: "
-              "compare differences, not levels. Every run has the same epochs, and its rate falls along a cosine with its samples: "
-              "whoever takes the smaller batch is longer at the high rates, so that at equal time one policy may be at the end of "
-              "its schedule, where accuracy is best, and the other in the middle."),
+              "compare differences, not levels. Every run has the same epochs at most and a constant rate: under a schedule by samples, "
+              "whoever takes the larger batch is sooner at its end, where accuracy is best, and equal times compare different "
+              "points of it."),
         table(["job, workers", "static: time, best accuracy", "`default`", "static: to its best", "`default`: to that",
                "published static", "published adaptive"], rows),
         table(["job, workers", "static, equal time", "`default`, equal time", "static, equal epochs",
