@@ -1,5 +1,7 @@
 #include "dynamix/rpc/advised_worker.h"
 
+#include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "dynamix/core/input_error.h"
@@ -48,7 +50,14 @@ void AdvisedWorker::Mean::Add(double value) {
 }
 
 AdvisedWorker::AdvisedWorker(const AdvisedWorkerOptions& options)
-    : options_(Validated(options)), advisor_(options.advisor), batch_(options.start_batch) {}
+    : options_(Validated(options)), advisor_(options.advisor), batch_(options.start_batch) {
+  const std::optional<int> opening =
+      advisor_
+          .Open({.bounds = options_.bounds, .start_batch = batch_, .batch = batch_, .report = {}})
+          .value();
+  // Only a smaller batch: nobody knows yet what memory holds.
+  if (opening) batch_ = std::min(batch_, *opening);
+}
 
 int AdvisedWorker::EndIteration(const IterationStats& stats) {
   ++window_.iterations;

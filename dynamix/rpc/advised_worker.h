@@ -4,9 +4,9 @@
 //   while (...) { train one iteration of worker.batch() samples;  worker.EndIteration(stats); }
 // It gathers the iterations of a window into a report, submits it, and takes advice between two
 // iterations. Ranks may switch in different iterations, so weight each rank's gradient by the
-// samples it really used (sum the gradients, divide by the summed count). Never waits for the
-// network. One thread per object. Options are checked at construction (InputError); nothing fails
-// after that.
+// samples it really used (sum the gradients, divide by the summed count). The constructor asks where
+// to begin (RemoteAdvisorOptions::opening_s); after that nothing waits for the network. One thread
+// per object. Options are checked at construction (InputError); nothing fails after that.
 #pragma once
 
 #include <array>

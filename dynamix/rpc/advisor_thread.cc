@@ -117,6 +117,15 @@ RemoteAdvisor::AdvisorThread::~AdvisorThread() {
   thread_.join();
 }
 
+std::optional<int> RemoteAdvisor::AdvisorThread::Open(const RoundEntry& entry) {
+  std::unique_lock lock(mutex_);
+  to_open_ = entry;
+  wakes_.notify_all();
+  opened_.wait_for(lock, Seconds(options_.opening_s), [this] { return !to_open_; });
+  to_open_.reset();
+  return std::exchange(opening_, {});
+}
+
 void RemoteAdvisor::AdvisorThread::Submit(std::int64_t index, const RoundEntry& entry) {
   {
     const std::lock_guard lock(mutex_);
@@ -175,7 +184,9 @@ void RemoteAdvisor::AdvisorThread::Run() {
   while (!stopping_) {
     Say(lock);
     const Clock::time_point now = Clock::now();
-    if (now < retry_at_) {
+    if (to_open_) {
+      AskOpening(lock);
+    } else if (now < retry_at_) {
       Pause(lock, retry_at_);
     } else if (entry_) {
       Deliver(lock);
@@ -184,7 +195,7 @@ void RemoteAdvisor::AdvisorThread::Run() {
     } else if (joined_) {
       Pause(lock, renew_at_);
     } else {
-      wakes_.wait(lock, [this] { return stopping_ || entry_; });
+      wakes_.wait(lock, [this] { return stopping_ || entry_ || to_open_; });
     }
   }
   Say(lock);
@@ -235,8 +246,7 @@ void RemoteAdvisor::AdvisorThread::Await(std::unique_lock<std::mutex>& lock,
   lock.lock();
 }
 
-RemoteAdvisor::AdvisorThread::Outcome RemoteAdvisor::AdvisorThread::Join(
-    std::unique_lock<std::mutex>& lock) {
+JoinMessage RemoteAdvisor::AdvisorThread::Joining() const {
   JoinMessage message;
   message.worker = name_;
   message.size = options_.size;
@@ -245,6 +255,37 @@ RemoteAdvisor::AdvisorThread::Outcome RemoteAdvisor::AdvisorThread::Join(
   message.highest_epoch = counts_.epoch;
   message.run = run_;
   message.settings = options_.settings;
+  return message;
+}
+
+// Every address is asked once, while somebody waits. What fails here is no failure: the job begins
+// where it starts, and joins later.
+void RemoteAdvisor::AdvisorThread::AskOpening(std::unique_lock<std::mutex>& lock) {
+  const RoundEntry entry = *to_open_;
+  for (std::size_t i = 0; i < connections_.size() && to_open_ && !stopping_; ++i) {
+    Call<v1::OpenRequest, v1::Opening> call;
+    Write(OpenMessage{Joining(), entry}, call.request);
+    Await(lock, call, options_.opening_s, [](auto& stub, auto& own, auto& queue) {
+      return stub.PrepareAsyncOpen(&own.context, own.request, &queue);
+    });
+    const Result<Opening> opening =
+        call.status.ok() ? Read(call.response) : Error{call.status.error_message()};
+    if (!opening) {
+      connection_ = (connection_ + 1) % connections_.size();
+      continue;
+    }
+    const std::optional<int> batch = opening.value().batch;
+    if (batch && to_open_)
+      opening_ = StepLimit(options_.max_factor).Apply(*batch, entry.batch, entry.bounds);
+    break;
+  }
+  to_open_.reset();
+  opened_.notify_all();
+}
+
+RemoteAdvisor::AdvisorThread::Outcome RemoteAdvisor::AdvisorThread::Join(
+    std::unique_lock<std::mutex>& lock) {
+  const JoinMessage message = Joining();
   Call<v1::JoinRequest, v1::JoinResponse> call;
   Write(message, call.request);
   Trace({.kind = AdvisorEvent::Kind::kJoin, .epoch = counts_.epoch, .window = message.next_window});

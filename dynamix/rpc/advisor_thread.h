@@ -21,6 +21,7 @@ class RemoteAdvisor::AdvisorThread {
   explicit AdvisorThread(const RemoteAdvisorOptions& options);
   ~AdvisorThread();
 
+  std::optional<int> Open(const RoundEntry& entry);
   void Submit(std::int64_t index, const RoundEntry& entry);
   Answer Poll();
   RemoteAdvisorCounts counts() const;
@@ -42,6 +43,7 @@ class RemoteAdvisor::AdvisorThread {
   void Await(std::unique_lock<std::mutex>& lock, Call<Request, Response>& call, double timeout_s,
              Prepare prepare);
   void Leave(std::unique_lock<std::mutex>& lock);
+  void AskOpening(std::unique_lock<std::mutex>& lock);
   void Deliver(std::unique_lock<std::mutex>& lock);
   Outcome Join(std::unique_lock<std::mutex>& lock);
   Outcome Report(std::unique_lock<std::mutex>& lock);
@@ -56,6 +58,7 @@ class RemoteAdvisor::AdvisorThread {
   void Say(std::unique_lock<std::mutex>& lock);
   // Waits until `until`, a newer report or the end.
   bool Pause(std::unique_lock<std::mutex>& lock, Clock::time_point until);
+  JoinMessage Joining() const;
   ReportMessage Message() const;
 
   const RemoteAdvisorOptions options_;
@@ -64,6 +67,10 @@ class RemoteAdvisor::AdvisorThread {
   mutable std::mutex mutex_;
   std::condition_variable wakes_;
   bool stopping_ = false, leaving_ = false;
+  // The question before the first iteration, until it is answered or given up, and its answer.
+  std::condition_variable opened_;
+  std::optional<RoundEntry> to_open_;
+  std::optional<int> opening_;
   // The mailbox.
   std::optional<RoundEntry> entry_;  // of the newest window, until it is answered or given up
   std::int64_t window_ = -1;         // the newest

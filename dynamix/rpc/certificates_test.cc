@@ -73,6 +73,19 @@ class CertificatesTest : public testing::Test {
     request.set_feature_hash(FeatureHash());
     return stub.Join(&context, request, &response).error_code();
   }
+  static StatusCode Open(v1::Arbitrator::Stub& stub, const std::string& job, int rank) {
+    grpc::ClientContext context;
+    v1::OpenRequest request;
+    v1::Opening opening;
+    Name(*request.mutable_join()->mutable_worker(), job, rank);
+    request.mutable_join()->set_size(2);
+    request.mutable_join()->set_feature_hash(FeatureHash());
+    request.mutable_bounds()->set_min(4);
+    request.mutable_bounds()->set_max(256);
+    request.mutable_bounds()->set_granularity(1);
+    request.set_start_batch(16);
+    return stub.Open(&context, request, &opening).error_code();
+  }
   static StatusCode Report(v1::Arbitrator::Stub& stub, const std::string& job, int rank) {
     grpc::ClientContext context;
     v1::ReportRequest request;
@@ -100,6 +113,8 @@ class CertificatesTest : public testing::Test {
 
 TEST_F(CertificatesTest, AnotherJobsCertificateMayNeitherJoinNorReportNorLeave) {
   const auto own = As("job-vision"), other = As("job-speech");
+  EXPECT_EQ(Open(*own, "vision", 0), StatusCode::OK);
+  EXPECT_EQ(Open(*other, "vision", 0), StatusCode::PERMISSION_DENIED);
   ASSERT_EQ(Join(*own, "vision", 0), StatusCode::OK);
   EXPECT_EQ(Join(*other, "vision", 1), StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(Report(*other, "vision", 0), StatusCode::PERMISSION_DENIED);

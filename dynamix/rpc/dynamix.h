@@ -10,12 +10,12 @@
  *   }
  *   dynamix_worker_stop(worker);
  *
- * No function waits for the network, throws or ends the process. Without an arbitrator the batch
- * stays. Ranks may switch in different iterations: weight each rank's gradient by the samples it
- * really used. One thread per worker. Structures start with their size, which the *_init functions
- * set, so that fields can be added at the end; nothing is ever removed (DYNAMIX_ABI_VERSION). A
- * program that links the C++ library dynamix::rpc uses that instead: protobuf allows only one of
- * the two. */
+ * Only dynamix_worker_start waits for the network; none throws or ends the process. Without an
+ * arbitrator the batch stays. Ranks may switch in different iterations: weight each rank's gradient
+ * by the samples it really used. One thread per worker. Structures start with their size, which the
+ * *_init functions set, so that fields can be added at the end; nothing is ever removed
+ * (DYNAMIX_ABI_VERSION). A program that links the C++ library dynamix::rpc uses that instead:
+ * protobuf allows only one of the two. */
 #ifndef DYNAMIX_H_
 #define DYNAMIX_H_
 
@@ -77,7 +77,7 @@ void dynamix_options_init(dynamix_options* options);
 void dynamix_iteration_init(dynamix_iteration* iteration);
 
 /* NULL when an option is out of range; `error` (may be NULL) then says which, with the value and
- * what is allowed. */
+ * what is allowed. Asks the arbitrator where to begin, for a second at most. */
 dynamix_worker* dynamix_worker_start(const dynamix_options* options, char* error,
                                      size_t error_size);
 /* Samples of the next iteration. */

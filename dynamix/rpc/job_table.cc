@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dynamix/core/features.h"
+#include "dynamix/core/make_round.h"
 
 namespace dynamix {
 namespace {
@@ -40,12 +41,31 @@ void JobTable::Log(LogEvent event) const {
   }
 }
 
-Result<Welcome> JobTable::Join(const JoinMessage& message) {
+Status JobTable::Agree(const JoinMessage& message) const {
   if (message.highest_epoch > options_.epoch)
     return Error{"this arbitrator is stale: its epoch is " + std::to_string(options_.epoch) +
                  ", the worker has heard " + std::to_string(message.highest_epoch)};
   if (message.feature_hash != FeatureHash())
     return Error{"worker and arbitrator measure different features: use the same version of both"};
+  return Nothing{};
+}
+
+Result<Opening> JobTable::OpeningOf(const OpenMessage& message) const {
+  const JoinMessage& join = message.join;
+  if (Status agree = Agree(join); !agree) return Error{agree.error()};
+  if (Status fits = Fits(join); !fits) return Error{fits.error()};
+  const PolicySpec policy = [this] {
+    const std::lock_guard lock(mutex_);
+    return policy_;
+  }();
+  const Round round =
+      MakeRound(0, join.settings, std::vector<RoundEntry>(join.size, message.entry));
+  const int batch = Arbitrator(policy).Open(round)[join.worker.rank];
+  return batch == message.entry.start_batch ? Opening{} : Opening{batch};
+}
+
+Result<Welcome> JobTable::Join(const JoinMessage& message) {
+  if (Status agree = Agree(message); !agree) return Error{agree.error()};
   // One lock from finding to entering: else a second worker would take the job for a dead one.
   const std::lock_guard lock(mutex_);
   Result<std::shared_ptr<ServedJob>> job = Open(message);
@@ -72,15 +92,19 @@ Result<std::shared_ptr<ServedJob>> JobTable::Open(const JoinMessage& message) {
                    " runs with " + std::to_string(found->second->size()) + " workers"};
     Forget(found);
   }
-  if (message.size > options_.max_workers)
-    return Error{"size = " + std::to_string(message.size) + " is not allowed: at most " +
-                 std::to_string(options_.max_workers) + " workers"};
+  if (Status fits = Fits(message); !fits) return Error{fits.error()};
   if (Status room = MakeRoom(now); !room) return Error{room.error()};
   try {
     return jobs_[name] = Make(message);
   } catch (const std::exception& error) {
     return Error{"job " + name + " cannot be opened: " + error.what()};
   }
+}
+
+Status JobTable::Fits(const JoinMessage& message) const {
+  if (message.size <= options_.max_workers) return Nothing{};
+  return Error{"size = " + std::to_string(message.size) + " is not allowed: at most " +
+               std::to_string(options_.max_workers) + " workers"};
 }
 
 // Jobs without workers are kept for their next run, but only while nobody needs the place.

@@ -25,6 +25,8 @@ class JobTable {
   JobTable(const ServiceOptions& options, const PolicySpec& policy);
   ~JobTable();
 
+  // Where the job of that worker had better begin, if all of its workers start as this one does.
+  Result<Opening> OpeningOf(const OpenMessage& message) const;
   // Enters the worker, opening its job when there is none. An Error says why not.
   Result<Welcome> Join(const JoinMessage& message);
   // Null when there is no such job. Shared, because a job may be forgotten while it is asked.
@@ -45,6 +47,10 @@ class JobTable {
     int fallbacks = 0, updates = 0;
   };
 
+  // An Error when worker and arbitrator cannot work together.
+  Status Agree(const JoinMessage& message) const;
+  // An Error when the job is too large.
+  Status Fits(const JoinMessage& message) const;
   // These four hold the lock.
   Result<std::shared_ptr<ServedJob>> Open(const JoinMessage& message);
   Status MakeRoom(SteadyTime now);

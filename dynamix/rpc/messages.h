@@ -32,6 +32,17 @@ struct JoinMessage {
   JobSettings settings;
 };
 
+// A job before its first iteration, as one of its workers sees it.
+struct OpenMessage {
+  JoinMessage join;
+  RoundEntry entry;  // without a report
+};
+
+// The batch to begin with; empty: the start.
+struct Opening {
+  std::optional<int> batch;
+};
+
 struct Welcome {
   std::uint64_t epoch = 0;
   double lease_s = 0, round_deadline_s = 0;

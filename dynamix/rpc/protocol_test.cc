@@ -248,6 +248,11 @@ TEST_F(ProtocolTest, ReflectionIsOffUnlessAskedFor) {
 // An arbitrator that lies.
 class Liar final : public v1::Arbitrator::Service {
  public:
+  grpc::Status Open(grpc::ServerContext*, const v1::OpenRequest* request,
+                    v1::Opening* opening) override {
+    opening->set_batch(request->start_batch() == 16 ? -7 : std::numeric_limits<int>::max());
+    return grpc::Status::OK;
+  }
   grpc::Status Join(grpc::ServerContext*, const v1::JoinRequest*,
                     v1::JoinResponse* response) override {
     response->set_epoch(10);
@@ -321,7 +326,33 @@ TEST(LiarTest, AdviceThatCannotBeTrustedIsClampedOrDropped) {
       EXPECT_TRUE(refused()) << window % 8;
     }
   }
+  options.opening_s = 120;
+  for (const int start : {16, 32})
+    EXPECT_EQ(RemoteAdvisor(options)
+                  .Open({.bounds = bounds, .start_batch = start, .batch = start, .report = {}})
+                  .value(),
+              std::nullopt);
   server->Shutdown(gpr_time_from_millis(100, GPR_TIMESPAN));
+}
+
+TEST_F(ProtocolTest, AQuestionBeforeTheFirstIterationIsCheckedAsAReportIs) {
+  const auto ask = [&](int size, int min, int start) {
+    grpc::ClientContext context;
+    v1::OpenRequest request;
+    v1::Opening opening;
+    Name(*request.mutable_join()->mutable_worker(), 0, 7);
+    request.mutable_join()->set_size(size);
+    request.mutable_join()->set_feature_hash(FeatureHash());
+    request.mutable_bounds()->set_min(min);
+    request.mutable_bounds()->set_max(64);
+    request.mutable_bounds()->set_granularity(1);
+    request.set_start_batch(start);
+    return stub_->Open(&context, request, &opening);
+  };
+  EXPECT_TRUE(ask(2, 4, 16).ok());
+  EXPECT_THAT(ask(0, 4, 16).error_message(), HasSubstr("size = 0"));
+  EXPECT_THAT(ask(2, -4, 16).error_message(), HasSubstr("bounds"));
+  EXPECT_THAT(ask(2, 4, 0).error_message(), HasSubstr("start_batch = 0"));
 }
 
 }  // namespace

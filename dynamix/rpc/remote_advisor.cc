@@ -18,6 +18,7 @@ void RemoteAdvisorOptions::Validate() const {
   RequireInRange("rank", rank, 0, size - 1);
   RequireInRange("timeout_s", timeout_s, 0.01, 600.0);
   RequireInRange("patience_s", patience_s, 0.0, 600.0);
+  RequireInRange("opening_s", opening_s, 0.0, 600.0);
   RequireInRange("max_factor", max_factor, 1.0, 1e6);
   RequireInRange("breaker_failures", breaker_failures, 1, 1000);
   RequireInRange("breaker_s", breaker_s, 0.01, 600.0);
@@ -30,8 +31,9 @@ RemoteAdvisor::RemoteAdvisor(const RemoteAdvisorOptions& options) {
 
 RemoteAdvisor::~RemoteAdvisor() = default;
 
-// An arbitrator far away is not waited for: the first round tells it of the job.
-Result<std::optional<int>> RemoteAdvisor::Open(const RoundEntry&) { return std::optional<int>(); }
+Result<std::optional<int>> RemoteAdvisor::Open(const RoundEntry& entry) {
+  return thread_->Open(entry);
+}
 
 Status RemoteAdvisor::Submit(std::int64_t index, const RoundEntry& entry) {
   thread_->Submit(index, entry);

@@ -1,7 +1,7 @@
 // RemoteAdvisor: the worker's side of an arbitrator. Advice over the network that cannot harm.
 //
 // Submit puts a report into a mailbox and Poll looks whether the answer came: neither ever waits,
-// resolves a name or touches a socket. One background thread joins, reports, renews the lease and
+// resolves a name or touches a socket. Open, before the first iteration, waits `opening_s` at most. One background thread joins, reports, renews the lease and
 // tries again: deadlines on every call, jittered backoff, and a circuit breaker that stops asking
 // for a while after several failures in a row. Several addresses are tried in turn. An arbitrator
 // whose epoch is lower than one heard before is stale and not believed.
@@ -49,6 +49,7 @@ struct RemoteAdvisorOptions {
   std::string token;         // sent with every call when given
   double timeout_s = 3;      // of one call, [0.01, 600]
   double patience_s = 3;     // after a window, until the worker goes on without advice, [0, 600]
+  double opening_s = 1;      // before the first iteration, for where to begin, [0, 600]
   double max_factor = 4;     // of the batch per window, [1, 1e6]
   int breaker_failures = 5;  // in a row, until it stops asking, [1, 1000]
   double breaker_s = 5;  // how long it stops the first time, [0.01, 600]; doubles up to 12 times
@@ -83,7 +84,7 @@ class RemoteAdvisor : public Advisor {
   // Says goodbye, for at most 0.2 s.
   ~RemoteAdvisor() override;
 
-  // Never fails.
+  // Never fail.
   Result<std::optional<int>> Open(const RoundEntry& entry) override;
   Status Submit(std::int64_t index, const RoundEntry& entry) override;
   Answer Poll() override;

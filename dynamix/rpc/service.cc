@@ -75,6 +75,8 @@ class Methods {
 
   // Posts one call of every method.
   void Listen(grpc::ServerCompletionQueue& queue) {
+    Listen<v1::OpenRequest, v1::Opening>(queue, arbitrator_, &Arbitrator::RequestOpen,
+                                         &Methods::Open);
     Listen<v1::JoinRequest, v1::JoinResponse>(queue, arbitrator_, &Arbitrator::RequestJoin,
                                               &Methods::Join);
     Listen<v1::LeaveRequest, v1::LeaveResponse>(queue, arbitrator_, &Arbitrator::RequestLeave,
@@ -114,6 +116,18 @@ class Methods {
           }
           Finish(call, status);
         });
+  }
+
+  grpc::Status Open(const ServerContext& context, const v1::OpenRequest& request,
+                    v1::Opening& response) {
+    const Result<OpenMessage> message = Read(request);
+    if (!message) return {StatusCode::INVALID_ARGUMENT, message.error()};
+    if (grpc::Status allowed = Allow(context, message.value().join.worker); !allowed.ok())
+      return allowed;
+    const Result<Opening> opening = table_.OpeningOf(message.value());
+    if (!opening) return {StatusCode::FAILED_PRECONDITION, opening.error()};
+    Write(opening.value(), response);
+    return grpc::Status::OK;
   }
 
   grpc::Status Join(const ServerContext& context, const v1::JoinRequest& request,

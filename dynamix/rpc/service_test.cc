@@ -11,6 +11,7 @@
 #include "dynamix/core/features.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/rpc/admin.h"
+#include "dynamix/rpc/advised_worker.h"
 #include "dynamix/rpc/rate_limit.h"
 #include "dynamix/rpc/remote_advisor.h"
 
@@ -98,6 +99,76 @@ TEST(ServiceTest, AdvisesAllWorkersOfARound) {
   }
   EXPECT_EQ(service->counts().rounds, 3);
   EXPECT_EQ(service->counts().workers, 4);
+}
+
+// Begins with so many samples in all.
+class OpeningPolicy : public FixedPolicy {
+ public:
+  explicit OpeningPolicy(double global_batch) : FixedPolicy(1), global_batch_(global_batch) {}
+  double OpeningBatch(const Round&) const override { return global_batch_; }
+
+ private:
+  double global_batch_;
+};
+
+PolicySpec OpensWith(double global_batch) {
+  return {"opens", {}, [global_batch] { return std::make_unique<OpeningPolicy>(global_batch); }};
+}
+
+RoundEntry Unmeasured(int batch) {
+  RoundEntry entry = Entry(batch);
+  entry.report.reset();
+  return entry;
+}
+
+RemoteAdvisorOptions Patient(int port, int rank = 0, int size = 1) {
+  RemoteAdvisorOptions options = Client(port, rank, size);
+  options.opening_s = kNeverS;
+  return options;
+}
+
+TEST(ServiceTest, SaysWhereAJobBeginsAndEntersNobody) {
+  const auto service = StartService(Options(), OpensWith(64));
+  RemoteAdvisor advisor(Patient(service->port(), 1, 4));
+  EXPECT_EQ(advisor.Open(Unmeasured(32)).value(), 16);
+  EXPECT_EQ(advisor.Open(Unmeasured(16)).value(), std::nullopt) << "it is there already";
+  EXPECT_EQ(advisor.Open(Unmeasured(8)).value(), 16);
+  EXPECT_EQ(advisor.Open(Unmeasured(200)).value(), 50) << "a quarter at most, as of any advice";
+  RoundEntry bounded = Unmeasured(32);
+  bounded.bounds.min = 20;
+  EXPECT_EQ(advisor.Open(bounded).value(), 20);
+  EXPECT_EQ(service->counts().jobs, 0);
+  EXPECT_EQ(advisor.counts().joined, 0);
+  (void)advisor.Submit(0, Entry(16));
+  EXPECT_EQ(advisor.Poll().batch, std::nullopt) << "an opening answers no window";
+}
+
+TEST(ServiceTest, WithoutAnAnswerAJobBeginsWhereItStarts) {
+  const auto service = StartService(Options(), Fixed(40));
+  EXPECT_EQ(RemoteAdvisor(Patient(service->port())).Open(Unmeasured(32)).value(), std::nullopt)
+      << "the policy has no wish";
+  RemoteAdvisorOptions nobody = Patient(1);  // nothing listens there
+  EXPECT_EQ(RemoteAdvisor(nobody).Open(Unmeasured(32)).value(), std::nullopt);
+  nobody.opening_s = 0;
+  EXPECT_EQ(RemoteAdvisor(nobody).Open(Unmeasured(32)).value(), std::nullopt);
+  RemoteAdvisorOptions too_many = Patient(service->port(), 0, 4096);
+  EXPECT_EQ(RemoteAdvisor(too_many).Open(Unmeasured(32)).value(), std::nullopt);
+}
+
+TEST(ServiceTest, TheSecondAddressSaysWhereToBeginWhenTheFirstIsSilent) {
+  const auto service = StartService(Options(), OpensWith(16));
+  RemoteAdvisorOptions options = Patient(service->port());
+  options.addresses = "127.0.0.1:1," + options.addresses;
+  EXPECT_EQ(RemoteAdvisor(options).Open(Unmeasured(32)).value(), 16);
+}
+
+TEST(ServiceTest, AnAdvisedWorkerBeginsLowerButNeverHigher) {
+  const auto service = StartService(Options(), OpensWith(16));
+  AdvisedWorkerOptions options{
+      .advisor = Patient(service->port()), .bounds = {.min = 4, .max = 256}, .start_batch = 32};
+  EXPECT_EQ(AdvisedWorker(options).batch(), 16);
+  options.start_batch = 8;
+  EXPECT_EQ(AdvisedWorker(options).batch(), 8) << "nobody knows yet what memory holds";
 }
 
 TEST(ServiceTest, JobsDoNotTouchEachOther) {

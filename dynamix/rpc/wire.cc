@@ -59,6 +59,24 @@ void Get(const v1::ReportRequest& from, Report& to) {
 
 double Optional(bool has, double value) { return has ? value : kMissing; }
 
+void Put(const BatchBounds& from, v1::Bounds& to) {
+  to.set_min(from.min);
+  to.set_max(from.max);
+  to.set_granularity(from.granularity);
+  to.set_dead_band(from.dead_band);
+}
+
+BatchBounds Get(const v1::Bounds& from) {
+  return {from.min(), from.max(), from.granularity(), from.dead_band()};
+}
+
+Result<std::optional<int>> AdvisedBatch(bool has, int batch) {
+  if (!has) return std::optional<int>();
+  if (batch < 1 || batch > kLargestBatch)
+    return Error{"advice of " + std::to_string(batch) + " samples"};
+  return std::optional<int>(batch);
+}
+
 template <typename Message>
 std::string Bytes(const Message& message) {
   return message.SerializeAsString();
@@ -147,6 +165,39 @@ Result<JoinMessage> Read(const v1::JoinRequest& from) {
   return message;
 }
 
+void Write(const OpenMessage& message, v1::OpenRequest& to) {
+  Write(message.join, *to.mutable_join());
+  Put(message.entry.bounds, *to.mutable_bounds());
+  to.set_start_batch(message.entry.start_batch);
+}
+
+Result<OpenMessage> Read(const v1::OpenRequest& from) {
+  Result<JoinMessage> join = Read(from.join());
+  if (!join) return Error{join.error()};
+  OpenMessage message{.join = std::move(join).value(),
+                      .entry = {.bounds = Get(from.bounds()),
+                                .start_batch = from.start_batch(),
+                                .batch = from.start_batch(),
+                                .report = {}}};
+  try {
+    message.entry.bounds.Validate("bounds");
+    RequireInRange("start_batch", message.entry.start_batch, 1, kLargestBatch);
+  } catch (const InputError& error) {
+    return Error{error.what()};
+  }
+  return message;
+}
+
+void Write(const Opening& message, v1::Opening& to) {
+  if (message.batch) to.set_batch(*message.batch);
+}
+
+Result<Opening> Read(const v1::Opening& from) {
+  const Result<std::optional<int>> batch = AdvisedBatch(from.has_batch(), from.batch());
+  if (!batch) return Error{batch.error()};
+  return Opening{batch.value()};
+}
+
 void Write(const Welcome& message, v1::JoinResponse& to) {
   to.set_epoch(message.epoch);
   to.set_lease_ms(static_cast<std::int64_t>(1e3 * message.lease_s));
@@ -165,10 +216,7 @@ void Write(const ReportMessage& message, v1::ReportRequest& to) {
   to.set_highest_epoch(message.highest_epoch);
   to.set_window(message.window);
   const RoundEntry& entry = message.entry;
-  to.mutable_bounds()->set_min(entry.bounds.min);
-  to.mutable_bounds()->set_max(entry.bounds.max);
-  to.mutable_bounds()->set_granularity(entry.bounds.granularity);
-  to.mutable_bounds()->set_dead_band(entry.bounds.dead_band);
+  Put(entry.bounds, *to.mutable_bounds());
   to.set_start_batch(entry.start_batch);
   to.set_batch(entry.batch);
   Put(*entry.report, to);
@@ -182,8 +230,7 @@ Result<ReportMessage> Read(const v1::ReportRequest& from) {
   message.highest_epoch = from.highest_epoch();
   message.window = from.window();
   RoundEntry& entry = message.entry;
-  entry.bounds = {from.bounds().min(), from.bounds().max(), from.bounds().granularity(),
-                  from.bounds().dead_band()};
+  entry.bounds = Get(from.bounds());
   entry.start_batch = from.start_batch();
   entry.batch = from.batch();
   try {
@@ -216,11 +263,9 @@ Result<Advice> Read(const v1::Advice& from) {
   Advice advice;
   advice.epoch = from.epoch();
   advice.window = from.window();
-  if (from.has_batch()) {
-    if (from.batch() < 1 || from.batch() > kLargestBatch)
-      return Error{"advice of " + std::to_string(from.batch()) + " samples"};
-    advice.batch = from.batch();
-  }
+  const Result<std::optional<int>> batch = AdvisedBatch(from.has_batch(), from.batch());
+  if (!batch) return Error{batch.error()};
+  advice.batch = batch.value();
   advice.valid_windows = std::clamp(from.valid_windows(), 0, 1000);
   advice.fallback = from.fallback();
   advice.policy = from.policy().substr(0, 256);

@@ -91,7 +91,7 @@ void BindAdvisor(py::module_& module) {
       .def(
           py::init([](std::string addresses, std::string job, int rank, int size, std::string token,
                       std::string tls_authority, std::string tls_certificate, std::string tls_key,
-                      std::string tls_name, double timeout_s, double max_factor,
+                      std::string tls_name, double timeout_s, double opening_s, double max_factor,
                       std::uint64_t run) {
             RemoteAdvisorOptions options;
             options.addresses = std::move(addresses);
@@ -103,6 +103,7 @@ void BindAdvisor(py::module_& module) {
                            std::move(tls_key)};
             options.tls_name = std::move(tls_name);
             options.timeout_s = options.patience_s = timeout_s;
+            options.opening_s = opening_s;
             options.max_factor = max_factor;
             options.run = run;
             options.Validate();
@@ -112,12 +113,20 @@ void BindAdvisor(py::module_& module) {
           py::arg("size") = 1, py::arg("token") = "", py::arg("tls_authority") = "",
           py::arg("tls_certificate") = "", py::arg("tls_key") = "", py::arg("tls_name") = "",
           py::arg("timeout_s") = RemoteAdvisorOptions().timeout_s,
+          py::arg("opening_s") = RemoteAdvisorOptions().opening_s,
           py::arg("max_factor") = RemoteAdvisorOptions().max_factor, py::arg("run") = 0,
           "addresses: HOST:PORT[,HOST:PORT...]. tls_*: PEM texts, all three or none. run: a number "
           "that all ranks of one training give; 0: none.");
   py::class_<BoundAdvisor>(module, "RemoteAdvisor", "Advice of an arbitrator; never waits.")
       .def(py::init<RemoteAdvisorOptions, const JobSettings&>(), py::arg("options"),
            py::arg("settings"))
+      .def(
+          "open",
+          [](BoundAdvisor& bound, const RoundEntry& entry) {
+            return bound.open().Open(entry).value();  // never fails
+          },
+          py::arg("entry"), py::call_guard<py::gil_scoped_release>(),
+          "Where this rank had better begin, or None. Waits a second at most.")
       .def(
           "submit",
           [](BoundAdvisor& bound, std::int64_t index, const RoundEntry& entry) {

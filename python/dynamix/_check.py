@@ -44,7 +44,7 @@ def advisor_options(advisor: str | Mapping[str, Any], **place: Any) -> _core.Adv
         return _core.AdvisorOptions(**place, **options)
     except TypeError:
         raise refused("advisor", sorted(map(str, options)), "addresses, token, tls_authority, tls_certificate, "
-                      "tls_key, tls_name, timeout_s and max_factor") from None
+                      "tls_key, tls_name, timeout_s, opening_s and max_factor") from None
 
 
 def refused(field: str, value: Any, expected: str) -> _core.InputError:

@@ -53,6 +53,18 @@ def test_all_ranks_take_the_advice_together(arbitrator):
         assert summary["advised"] > 0
 
 
+def begin(rank, size, address):
+    advisor = {"addresses": address, "opening_s": 60}
+    _, _, job = start(samples(SAMPLES), 16, advisor=advisor, job="begins", base_batch=16)
+    return job.batch_sizes, job.summary()["start_batch_sizes"]
+
+
+def test_an_arbitrator_says_where_a_job_begins(program, source, tmp_path):
+    with Arbitrator(Place(program, "", source, tmp_path), policy="base") as running:
+        for opened, given in run_ranks(2, begin, running.address):
+            assert opened == (8, 8) and given == [16, 16]
+
+
 def test_training_goes_on_when_the_arbitrator_is_killed(arbitrator):
     wish, dead = (multiprocessing.get_context("fork").Event() for _ in range(2))
 

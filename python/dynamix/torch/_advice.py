@@ -52,8 +52,8 @@ class InProcess:
 
 
 class Remote:
-    """An arbitrator over RPC. Never waits; without it the batch stays. The connection begins with
-    the first window, when the job's settings are known."""
+    """An arbitrator over RPC. Only open() waits, for a second at most; without an arbitrator the batch
+    stays. The connection that lasts begins with the first window, when the job's settings are known."""
 
     in_process = False
 
@@ -64,6 +64,14 @@ class Remote:
                                                size=exchange.size, run=int(run))
         self._advisor = None
         self._closed = False
+
+    def open(self, settings, entry):
+        """This rank's batch before anything is measured; None: its start."""
+        advisor = _core.RemoteAdvisor(self._options, settings)
+        try:
+            return advisor.open(entry)
+        finally:
+            advisor.close()
 
     def submit(self, index, settings, entry):
         """Whether an answer is to come, by poll()."""

@@ -137,21 +137,28 @@ class Job:
 
     def _open(self):
         """Every rank's first batch: a policy may know a better one than the start. Only a smaller one:
-        nobody knows yet what memory holds, nor of how many batches an iteration is made. An arbitrator
-        far away is not waited for."""
-        if not self._advice.in_process:
-            return self._start_batches
-        bounds = self._bounds
-        rows = self._exchange.gather([bounds.min, bounds.max, bounds.granularity])
-        sizes = numpy.zeros(self._exchange.size)
-        if self._exchange.rank == 0:
-            entries = [_core.RoundEntry(_core.BatchBounds(*map(int, row)), batch, batch)
-                       for row, batch in zip(rows, self._start_batches)]
-            for entry in entries:
-                entry.report = None
-            sizes[:] = self._advice.open(self._settings(), entries)
-        opened = self._exchange.broadcast(sizes)
+        nobody knows yet what memory holds, nor of how many batches an iteration is made."""
+        if self._advice.in_process:
+            bounds = self._bounds
+            rows = self._exchange.gather([bounds.min, bounds.max, bounds.granularity])
+            sizes = numpy.zeros(self._exchange.size)
+            if self._exchange.rank == 0:
+                entries = [self._entry(_core.BatchBounds(*map(int, row)), batch)
+                           for row, batch in zip(rows, self._start_batches)]
+                sizes[:] = self._advice.open(self._settings(), entries)
+            opened = self._exchange.broadcast(sizes)
+        else:
+            start = self._start_batches[self._exchange.rank]
+            own = self._advice.open(self._settings(), self._entry(self._bounds, start))
+            opened = self._exchange.gather([start if own is None else own])[:, 0]
         return tuple(min(int(size), start) for size, start in zip(opened, self._start_batches))
+
+    @staticmethod
+    def _entry(bounds, batch):
+        """A rank before its first iteration."""
+        entry = _core.RoundEntry(bounds, batch, batch)
+        entry.report = None
+        return entry
 
     # What a training loop calls.
 
