@@ -75,6 +75,7 @@ void EvaluateFiles(const EvaluateFlags& flags, const VirtualSuite& suite) {
   RequireNone(!flags.shared.jobs.empty(), "--jobs", flags.suite.path, kAllowed);
   RequireNone(!flags.shared.fresh.empty(), "--fresh", flags.suite.path, kAllowed);
   RequireNone(flags.shared.length != 1, "--length", flags.suite.path, kAllowed);
+  RequireNone(!flags.shared.again.empty(), "--again", flags.suite.path, kAllowed);
   SuiteOptions suite_options = flags.suite;
   suite_options.shipped = DataFolder() + "/scenarios";
   const std::vector<JobSpec> jobs = ListJobs(suite_options, FindWorkloadFile);

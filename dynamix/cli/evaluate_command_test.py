@@ -93,8 +93,11 @@ def main():
         # Bad input.
         assert "virtual" in finish(evaluate("--backend", "sim"), 2)[1]
         assert "validation-01" in finish(evaluate("--backend", "virtual", "--jobs", "no-such-job"), 2)[1]
+        assert "--again = nobody" in finish(evaluate("--backend", "virtual", "--again", "nobody"), 2)[1]
+        assert "--again" in finish(evaluate("--backend", "virtual", "--again-seeds", "3"), 2)[1]
         assert "--workers is not for --suite" in finish(evaluate("--backend", "virtual", "--workers", "4"), 2)[1]
-        for flag, value in (("--jobs", "validation-01"), ("--fresh", "static"), ("--length", "0.5")):
+        for flag, value in (("--jobs", "validation-01"), ("--fresh", "static"), ("--length", "0.5"),
+                            ("--again", "balanced")):
             said = finish(evaluate(flag, value, suite="held_out"), 2)[1]
             assert f"{flag} is not for --suite held_out" in said, said
 

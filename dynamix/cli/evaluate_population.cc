@@ -135,6 +135,7 @@ void AddPopulationFlags(CLI::App& command, PopulationFlags& flags) {
   command
       .add_option("--again-seeds", flags.again_seeds,
                   "judge, validation-jobs: how many seeds --again takes")
+      ->needs("--again")
       ->check(CLI::Range(2, 100))
       ->capture_default_str();
   command.add_flag("--list", flags.list, "show the jobs, run nothing");

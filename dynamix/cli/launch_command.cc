@@ -75,7 +75,7 @@ void AddClusterFlags(CLI::App& command, LaunchFlags& flags) {
 
 }  // namespace
 
-void AddLaunchCommand(CLI::App& app) {
+void AddLaunchCommand(CLI::App& app, const std::vector<std::string>& after) {
   // The flags live as long as the callback that reads them.
   const auto flags = std::make_shared<LaunchFlags>();
   // Lives as long as the flags do.
@@ -115,7 +115,7 @@ void AddLaunchCommand(CLI::App& app) {
   command->add_flag("--json", flags->json,
                     "One JSON object before the ranks' output: job, ranks, measured");
   command->add_flag("!--no-prefix", options->prefix, "No rank before each line of output");
-  command->add_option("program", options->command, "Program and arguments, after --")->required();
+  command->add_option("program", options->command, "Program and arguments, after --");
   command->footer(
       "Each rank gets a cgroup when the privileges allow; dynamix monitor --job NAME shows them\n"
       "(without --name: launch-PID, PID being that of this command).\n"
@@ -124,7 +124,10 @@ void AddLaunchCommand(CLI::App& app) {
       "  dynamix launch -n 2 -- dynamix train --backend live --workload lenet_fashion\n"
       "  dynamix launch -n 4 --max-restarts 3 -- dynamix train --backend live --elastic\n"
       "  dynamix launch --cluster live/demo -- /usr/bin/python3 my_training.py");
-  command->callback([flags] {
+  command->callback([flags, after] {
+    std::vector<std::string>& words = flags->launch.command;
+    words.insert(words.end(), after.begin(), after.end());
+    if (words.empty()) throw InputError("program: which one? (after --)");
     flags->launch.elastic = flags->launch.elastic || flags->launch.max_restarts > 0;
     // Testbed and cgroups are gone before std::exit, which would leave them standing.
     const int code = flags->cluster.empty() ? LaunchPlainly(*flags) : LaunchOnCluster(*flags);

@@ -9,7 +9,7 @@
 #include "dynamix/cli/trainer.h"
 
 int main(int argc, char** argv) {
-  return dynamix::RunProgram(argc, argv, [](CLI::App& app) {
+  return dynamix::RunProgram(argc, argv, [](CLI::App& app, const dynamix::Words& after) {
     dynamix::AddEvaluateCommand(app, dynamix::BecomeTrainerForSuite);
     dynamix::AddCalibrateCommand(app);
     dynamix::AddLearnCommand(app);
@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
     dynamix::AddMonitorCommand(app);
     dynamix::AddArbitratorCommand(app);
     dynamix::AddTestbedCommand(app);
-    dynamix::AddLaunchCommand(app);
+    dynamix::AddLaunchCommand(app, after);
     dynamix::AddTrainerCommands(app);
     dynamix::AddDashboardCommand(app);
     dynamix::AddDoctorCommand(app);

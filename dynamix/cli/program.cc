@@ -11,6 +11,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "dynamix/cli/closest.h"
 #include "dynamix/cli/interrupt.h"
@@ -74,7 +75,7 @@ std::string Meant(const CLI::App& app, int argc, char** argv) {
 
 }  // namespace
 
-int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&)) {
+int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&, const Words& after)) {
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("dynamix", MakeLogSink()));
   spdlog::set_pattern("%H:%M:%S %^%l%$ %v");
 
@@ -87,10 +88,14 @@ int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&)) {
       "  dynamix doctor\n"
       "  dynamix compare --backend sim --workload vgg16_cifar10 --cluster mixed\n"
       "  dynamix COMMAND --help");
-  add_commands(app);
+  const bool runs_another = argc > 1 && argv[1] == std::string_view("launch");
+  char** const end =
+      runs_another ? std::find(argv, argv + argc, std::string_view("--")) : argv + argc;
+  const Words after(end == argv + argc ? end : end + 1, argv + argc);
+  add_commands(app, after);
 
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(end - argv), argv);
     return 0;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) {

@@ -2,6 +2,9 @@
 // turns exceptions into one line and an exit code (docs/errors.md).
 #pragma once
 
+#include <string>
+#include <vector>
+
 namespace CLI {
 class App;
 }
@@ -11,6 +14,9 @@ namespace dynamix {
 // The work is done, but its record misses something (RecordLost). EX_IOERR of sysexits.h.
 inline constexpr int kExitRecordLost = 74;
 
-int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&));
+// Words after "--" of `launch` are another program's. They are not parsed (CLI11 makes two words of "[1,2]") but
+// given to the commands as they are.
+using Words = std::vector<std::string>;
+int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&, const Words& after));
 
 }  // namespace dynamix

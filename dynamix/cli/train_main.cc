@@ -7,7 +7,7 @@
 #include "dynamix/cli/train_command.h"
 
 int main(int argc, char** argv) {
-  return dynamix::RunProgram(argc, argv, [](CLI::App& app) {
+  return dynamix::RunProgram(argc, argv, [](CLI::App& app, const dynamix::Words&) {
     dynamix::AddEvaluateCommand(app, dynamix::MakeVirtualSuite);
     dynamix::AddCompareCommand(app);
     dynamix::AddTrainCommand(app);

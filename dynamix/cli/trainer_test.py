@@ -34,6 +34,9 @@ def main():
     assert code == 2 and "--no-such-flag" in errors, errors
     code, text, _ = run(dynamix, "launch", "-n", "1", "--backend", "nccl", "--", "sh", "-c", "echo $DYNAMIX_BACKEND")
     assert code == 0 and text == "[0] nccl\n", text
+    words = ["[100,10]", "x[1]", "--n=[1]", "a,b", "--"]
+    code, text, _ = run(dynamix, "launch", "-n", "1", "--no-prefix", "--", "printf", "%s\n", *words)
+    assert code == 0 and text.split() == words, "a program's arguments are its own: " + text
     assert "torch" not in run("ldd", dynamix)[1] and "torch" in run("ldd", trainer)[1]
     with tempfile.TemporaryDirectory() as alone:
         code, _, errors = run(shutil.copy(dynamix, alone), "train")

@@ -26,9 +26,9 @@ class Advisor {
  public:
   virtual ~Advisor() = default;
   // The batch to begin a new job with, when there is a better one than its start; all ranks ask before
-  // their first iteration. `entry` has no report yet. Waits for the job's own ranks, and for an
+  // their first iteration. `entry` has no report yet; `job_start` is the sum of all start batches. Waits for the job's own ranks, and for an
   // arbitrator a moment; an Error says that the ranks are lost.
-  virtual Result<std::optional<int>> Open(const RoundEntry& entry) = 0;
+  virtual Result<std::optional<int>> Open(const RoundEntry& entry, double job_start) = 0;
   // `entry` is this worker's part of round `index`, with its report. May wait for the job's own
   // ranks, which all submit in the same iteration; never for anybody else. An Error says that the
   // ranks are lost.

@@ -53,7 +53,8 @@ AdvisedWorker::AdvisedWorker(const AdvisedWorkerOptions& options)
     : options_(Validated(options)), advisor_(options.advisor), batch_(options.start_batch) {
   const std::optional<int> opening =
       advisor_
-          .Open({.bounds = options_.bounds, .start_batch = batch_, .batch = batch_, .report = {}})
+          .Open({.bounds = options_.bounds, .start_batch = batch_, .batch = batch_, .report = {}},
+                /*job_start=*/0)
           .value();
   // Only a smaller batch: nobody knows yet what memory holds.
   if (opening) batch_ = std::min(batch_, *opening);

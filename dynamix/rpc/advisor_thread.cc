@@ -117,12 +117,13 @@ RemoteAdvisor::AdvisorThread::~AdvisorThread() {
   thread_.join();
 }
 
-std::optional<int> RemoteAdvisor::AdvisorThread::Open(const RoundEntry& entry) {
+std::optional<int> RemoteAdvisor::AdvisorThread::Open(const RoundEntry& entry, double job_start) {
   std::unique_lock lock(mutex_);
-  to_open_ = entry;
+  const Clock::time_point until = Clock::now() + Seconds(options_.opening_s);
+  question_ = std::make_shared<Question>(Question{entry, job_start, until});
   wakes_.notify_all();
-  opened_.wait_for(lock, Seconds(options_.opening_s), [this] { return !to_open_; });
-  to_open_.reset();
+  opened_.wait_until(lock, until, [this] { return question_ == nullptr; });
+  question_.reset();
   return std::exchange(opening_, {});
 }
 
@@ -184,7 +185,7 @@ void RemoteAdvisor::AdvisorThread::Run() {
   while (!stopping_) {
     Say(lock);
     const Clock::time_point now = Clock::now();
-    if (to_open_) {
+    if (question_) {
       AskOpening(lock);
     } else if (now < retry_at_) {
       Pause(lock, retry_at_);
@@ -195,7 +196,7 @@ void RemoteAdvisor::AdvisorThread::Run() {
     } else if (joined_) {
       Pause(lock, renew_at_);
     } else {
-      wakes_.wait(lock, [this] { return stopping_ || entry_ || to_open_; });
+      wakes_.wait(lock, [this] { return stopping_ || entry_ || question_; });
     }
   }
   Say(lock);
@@ -258,28 +259,31 @@ JoinMessage RemoteAdvisor::AdvisorThread::Joining() const {
   return message;
 }
 
-// Every address is asked once, while somebody waits. What fails here is no failure: the job begins
-// where it starts, and joins later.
+// Every address is asked once, while somebody waits, each for its part of the time that is left. What
+// fails here is no failure: the job begins where it starts, and joins later.
 void RemoteAdvisor::AdvisorThread::AskOpening(std::unique_lock<std::mutex>& lock) {
-  const RoundEntry entry = *to_open_;
-  for (std::size_t i = 0; i < connections_.size() && to_open_ && !stopping_; ++i) {
+  const std::shared_ptr<Question> question = question_;
+  const RoundEntry& entry = question->entry;
+  for (std::size_t left = connections_.size(); left > 0 && question_ == question; --left) {
+    const std::chrono::duration<double> seconds = question->until - Clock::now();
+    if (stopping_ || seconds.count() <= 0) break;
     Call<v1::OpenRequest, v1::Opening> call;
-    Write(OpenMessage{Joining(), entry}, call.request);
-    Await(lock, call, options_.opening_s, [](auto& stub, auto& own, auto& queue) {
-      return stub.PrepareAsyncOpen(&own.context, own.request, &queue);
-    });
+    Write(OpenMessage{Joining(), entry, question->job_start}, call.request);
+    Await(lock, call, seconds.count() / static_cast<double>(left),
+          [](auto& stub, auto& own, auto& queue) {
+            return stub.PrepareAsyncOpen(&own.context, own.request, &queue);
+          });
+    if (question_ != question) return;  // given up
     const Result<Opening> opening =
         call.status.ok() ? Read(call.response) : Error{call.status.error_message()};
-    if (!opening) {
-      connection_ = (connection_ + 1) % connections_.size();
-      continue;
+    if (opening) {
+      if (const std::optional<int> batch = opening.value().batch)
+        opening_ = StepLimit(options_.max_factor).Apply(*batch, entry.batch, entry.bounds);
+      break;
     }
-    const std::optional<int> batch = opening.value().batch;
-    if (batch && to_open_)
-      opening_ = StepLimit(options_.max_factor).Apply(*batch, entry.batch, entry.bounds);
-    break;
+    connection_ = (connection_ + 1) % connections_.size();
   }
-  to_open_.reset();
+  question_.reset();
   opened_.notify_all();
 }
 

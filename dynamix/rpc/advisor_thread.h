@@ -21,7 +21,7 @@ class RemoteAdvisor::AdvisorThread {
   explicit AdvisorThread(const RemoteAdvisorOptions& options);
   ~AdvisorThread();
 
-  std::optional<int> Open(const RoundEntry& entry);
+  std::optional<int> Open(const RoundEntry& entry, double job_start);
   void Submit(std::int64_t index, const RoundEntry& entry);
   Answer Poll();
   RemoteAdvisorCounts counts() const;
@@ -68,8 +68,13 @@ class RemoteAdvisor::AdvisorThread {
   std::condition_variable wakes_;
   bool stopping_ = false, leaving_ = false;
   // The question before the first iteration, until it is answered or given up, and its answer.
+  struct Question {
+    RoundEntry entry;
+    double job_start = 0;
+    Clock::time_point until;
+  };
   std::condition_variable opened_;
-  std::optional<RoundEntry> to_open_;
+  std::shared_ptr<Question> question_;  // shared with the call that asks it
   std::optional<int> opening_;
   // The mailbox.
   std::optional<RoundEntry> entry_;  // of the newest window, until it is answered or given up

@@ -13,6 +13,23 @@ constexpr auto kTick = std::chrono::milliseconds(10);
 // Records that may wait for a slow disk.
 constexpr std::size_t kMostRecords = 256;
 
+// A job before its first iteration. What the worker that asks does not start with itself, the others
+// share alike.
+std::vector<RoundEntry> UnmeasuredJob(const OpenMessage& message) {
+  std::vector<RoundEntry> entries(message.join.size, message.entry);
+  if (message.job_start == 0) return entries;
+  double rest = message.job_start - message.entry.start_batch;
+  int others = message.join.size - 1;
+  for (int rank = 0; rank < message.join.size; ++rank) {
+    if (rank == message.join.worker.rank) continue;
+    RoundEntry& entry = entries[rank];
+    entry.start_batch = entry.batch = static_cast<int>(rest / others--);
+    entry.bounds = {.min = 1, .max = kLargestBatch};
+    rest -= entry.batch;
+  }
+  return entries;
+}
+
 }  // namespace
 
 JobTable::JobTable(const ServiceOptions& options, const PolicySpec& policy)
@@ -58,8 +75,7 @@ Result<Opening> JobTable::OpeningOf(const OpenMessage& message) const {
     const std::lock_guard lock(mutex_);
     return policy_;
   }();
-  const Round round =
-      MakeRound(0, join.settings, std::vector<RoundEntry>(join.size, message.entry));
+  const Round round = MakeRound(0, join.settings, UnmeasuredJob(message));
   const int batch = Arbitrator(policy).Open(round)[join.worker.rank];
   return batch == message.entry.start_batch ? Opening{} : Opening{batch};
 }

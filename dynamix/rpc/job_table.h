@@ -25,7 +25,7 @@ class JobTable {
   JobTable(const ServiceOptions& options, const PolicySpec& policy);
   ~JobTable();
 
-  // Where the job of that worker had better begin, if all of its workers start as this one does.
+  // Where that worker of its job had better begin.
   Result<Opening> OpeningOf(const OpenMessage& message) const;
   // Enters the worker, opening its job when there is none. An Error says why not.
   Result<Welcome> Join(const JoinMessage& message);

@@ -35,7 +35,8 @@ struct JoinMessage {
 // A job before its first iteration, as one of its workers sees it.
 struct OpenMessage {
   JoinMessage join;
-  RoundEntry entry;  // without a report
+  RoundEntry entry;      // without a report
+  double job_start = 0;  // start batches of all workers in sum; 0: all start as this one does
 };
 
 // The batch to begin with; empty: the start.

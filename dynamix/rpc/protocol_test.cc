@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <thread>
 
@@ -329,14 +330,14 @@ TEST(LiarTest, AdviceThatCannotBeTrustedIsClampedOrDropped) {
   options.opening_s = 120;
   for (const int start : {16, 32})
     EXPECT_EQ(RemoteAdvisor(options)
-                  .Open({.bounds = bounds, .start_batch = start, .batch = start, .report = {}})
+                  .Open({.bounds = bounds, .start_batch = start, .batch = start, .report = {}}, 0)
                   .value(),
               std::nullopt);
   server->Shutdown(gpr_time_from_millis(100, GPR_TIMESPAN));
 }
 
 TEST_F(ProtocolTest, AQuestionBeforeTheFirstIterationIsCheckedAsAReportIs) {
-  const auto ask = [&](int size, int min, int start) {
+  const auto ask = [&](int size, int min, int start, double job_start = 0) {
     grpc::ClientContext context;
     v1::OpenRequest request;
     v1::Opening opening;
@@ -347,12 +348,16 @@ TEST_F(ProtocolTest, AQuestionBeforeTheFirstIterationIsCheckedAsAReportIs) {
     request.mutable_bounds()->set_max(64);
     request.mutable_bounds()->set_granularity(1);
     request.set_start_batch(start);
+    request.set_job_start(job_start);
     return stub_->Open(&context, request, &opening);
   };
   EXPECT_TRUE(ask(2, 4, 16).ok());
   EXPECT_THAT(ask(0, 4, 16).error_message(), HasSubstr("size = 0"));
   EXPECT_THAT(ask(2, -4, 16).error_message(), HasSubstr("bounds"));
   EXPECT_THAT(ask(2, 4, 0).error_message(), HasSubstr("start_batch = 0"));
+  EXPECT_TRUE(ask(2, 4, 16, 17).ok());
+  for (const double job_start : {16.0, -1.0, 1e300, std::nan("")})
+    EXPECT_THAT(ask(2, 4, 16, job_start).error_message(), HasSubstr("job_start = "));
 }
 
 }  // namespace

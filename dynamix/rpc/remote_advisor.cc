@@ -31,8 +31,8 @@ RemoteAdvisor::RemoteAdvisor(const RemoteAdvisorOptions& options) {
 
 RemoteAdvisor::~RemoteAdvisor() = default;
 
-Result<std::optional<int>> RemoteAdvisor::Open(const RoundEntry& entry) {
-  return thread_->Open(entry);
+Result<std::optional<int>> RemoteAdvisor::Open(const RoundEntry& entry, double job_start) {
+  return thread_->Open(entry, job_start);
 }
 
 Status RemoteAdvisor::Submit(std::int64_t index, const RoundEntry& entry) {

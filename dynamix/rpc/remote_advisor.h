@@ -85,7 +85,7 @@ class RemoteAdvisor : public Advisor {
   ~RemoteAdvisor() override;
 
   // Never fail.
-  Result<std::optional<int>> Open(const RoundEntry& entry) override;
+  Result<std::optional<int>> Open(const RoundEntry& entry, double job_start) override;
   Status Submit(std::int64_t index, const RoundEntry& entry) override;
   Answer Poll() override;
   std::string Save() const override;

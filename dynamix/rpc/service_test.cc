@@ -12,6 +12,7 @@
 #include "dynamix/core/input_error.h"
 #include "dynamix/rpc/admin.h"
 #include "dynamix/rpc/advised_worker.h"
+#include "dynamix/rpc/listener.h"
 #include "dynamix/rpc/rate_limit.h"
 #include "dynamix/rpc/remote_advisor.h"
 
@@ -130,36 +131,54 @@ RemoteAdvisorOptions Patient(int port, int rank = 0, int size = 1) {
 TEST(ServiceTest, SaysWhereAJobBeginsAndEntersNobody) {
   const auto service = StartService(Options(), OpensWith(64));
   RemoteAdvisor advisor(Patient(service->port(), 1, 4));
-  EXPECT_EQ(advisor.Open(Unmeasured(32)).value(), 16);
-  EXPECT_EQ(advisor.Open(Unmeasured(16)).value(), std::nullopt) << "it is there already";
-  EXPECT_EQ(advisor.Open(Unmeasured(8)).value(), 16);
-  EXPECT_EQ(advisor.Open(Unmeasured(200)).value(), 50) << "a quarter at most, as of any advice";
+  EXPECT_EQ(advisor.Open(Unmeasured(32), 0).value(), 16);
+  EXPECT_EQ(advisor.Open(Unmeasured(16), 0).value(), std::nullopt) << "it is there already";
+  EXPECT_EQ(advisor.Open(Unmeasured(8), 0).value(), 16);
+  EXPECT_EQ(advisor.Open(Unmeasured(200), 0).value(), 50) << "a quarter at most, as of any advice";
   RoundEntry bounded = Unmeasured(32);
   bounded.bounds.min = 20;
-  EXPECT_EQ(advisor.Open(bounded).value(), 20);
+  EXPECT_EQ(advisor.Open(bounded, 0).value(), 20);
   EXPECT_EQ(service->counts().jobs, 0);
   EXPECT_EQ(advisor.counts().joined, 0);
   (void)advisor.Submit(0, Entry(16));
   EXPECT_EQ(advisor.Poll().batch, std::nullopt) << "an opening answers no window";
 }
 
-TEST(ServiceTest, WithoutAnAnswerAJobBeginsWhereItStarts) {
-  const auto service = StartService(Options(), Fixed(40));
-  EXPECT_EQ(RemoteAdvisor(Patient(service->port())).Open(Unmeasured(32)).value(), std::nullopt)
-      << "the policy has no wish";
-  RemoteAdvisorOptions nobody = Patient(1);  // nothing listens there
-  EXPECT_EQ(RemoteAdvisor(nobody).Open(Unmeasured(32)).value(), std::nullopt);
-  nobody.opening_s = 0;
-  EXPECT_EQ(RemoteAdvisor(nobody).Open(Unmeasured(32)).value(), std::nullopt);
-  RemoteAdvisorOptions too_many = Patient(service->port(), 0, 4096);
-  EXPECT_EQ(RemoteAdvisor(too_many).Open(Unmeasured(32)).value(), std::nullopt);
+TEST(ServiceTest, WorkersThatStartUnequalBeginInProportion) {
+  const auto begins = [](double opening, int rank, int start) {
+    const auto service = StartService(Options(), OpensWith(opening));
+    return RemoteAdvisor(Patient(service->port(), rank, 3)).Open(Unmeasured(start), 170).value();
+  };
+  EXPECT_EQ(begins(85, 0, 100), 50);
+  EXPECT_EQ(begins(85, 1, 60), 30);
+  EXPECT_EQ(begins(85, 2, 10), 5);
+  EXPECT_EQ(begins(170, 0, 100), std::nullopt);
+  EXPECT_EQ(begins(170, 2, 10), std::nullopt);
 }
 
-TEST(ServiceTest, TheSecondAddressSaysWhereToBeginWhenTheFirstIsSilent) {
+TEST(ServiceTest, WithoutAnAnswerAJobBeginsWhereItStarts) {
+  const auto service = StartService(Options(), Fixed(40));
+  EXPECT_EQ(RemoteAdvisor(Patient(service->port())).Open(Unmeasured(32), 0).value(), std::nullopt)
+      << "the policy has no wish";
+  RemoteAdvisorOptions nobody = Patient(1);  // nothing listens there
+  EXPECT_EQ(RemoteAdvisor(nobody).Open(Unmeasured(32), 0).value(), std::nullopt);
+  nobody.opening_s = 0;
+  EXPECT_EQ(RemoteAdvisor(nobody).Open(Unmeasured(32), 0).value(), std::nullopt);
+  RemoteAdvisorOptions too_many = Patient(service->port(), 0, 4096);
+  EXPECT_EQ(RemoteAdvisor(too_many).Open(Unmeasured(32), 0).value(), std::nullopt);
+}
+
+TEST(ServiceTest, TheSecondAddressSaysWhereToBeginWhenTheFirstIsDeadOrSilent) {
   const auto service = StartService(Options(), OpensWith(16));
-  RemoteAdvisorOptions options = Patient(service->port());
-  options.addresses = "127.0.0.1:1," + options.addresses;
-  EXPECT_EQ(RemoteAdvisor(options).Open(Unmeasured(32)).value(), 16);
+  const RemoteAdvisorOptions options = Patient(service->port());
+  RemoteAdvisorOptions dead = options;
+  dead.addresses = "127.0.0.1:1," + options.addresses;
+  EXPECT_EQ(RemoteAdvisor(dead).Open(Unmeasured(32), 0).value(), 16);
+  const auto hole = Listener::Open({.address = "127.0.0.1:0"});  // takes nobody's call
+  RemoteAdvisorOptions silent = options;
+  silent.addresses = "127.0.0.1:" + std::to_string(hole.value()->port()) + "," + options.addresses;
+  silent.opening_s = 10;  // half of it for each
+  EXPECT_EQ(RemoteAdvisor(silent).Open(Unmeasured(32), 0).value(), 16);
 }
 
 TEST(ServiceTest, AnAdvisedWorkerBeginsLowerButNeverHigher) {

@@ -169,6 +169,7 @@ void Write(const OpenMessage& message, v1::OpenRequest& to) {
   Write(message.join, *to.mutable_join());
   Put(message.entry.bounds, *to.mutable_bounds());
   to.set_start_batch(message.entry.start_batch);
+  to.set_job_start(message.job_start);
 }
 
 Result<OpenMessage> Read(const v1::OpenRequest& from) {
@@ -178,10 +179,15 @@ Result<OpenMessage> Read(const v1::OpenRequest& from) {
                       .entry = {.bounds = Get(from.bounds()),
                                 .start_batch = from.start_batch(),
                                 .batch = from.start_batch(),
-                                .report = {}}};
+                                .report = {}},
+                      .job_start = from.job_start()};
   try {
     message.entry.bounds.Validate("bounds");
     RequireInRange("start_batch", message.entry.start_batch, 1, kLargestBatch);
+    if (message.job_start != 0)
+      RequireInRange("job_start", message.job_start,
+                     static_cast<double>(message.entry.start_batch) + message.join.size - 1,
+                     static_cast<double>(kLargestBatch) * message.join.size);
   } catch (const InputError& error) {
     return Error{error.what()};
   }

@@ -46,7 +46,7 @@ std::vector<RoundEntry> InProcessAdvisor::EntriesBySlot(const std::vector<double
   return last_;
 }
 
-Result<std::optional<int>> InProcessAdvisor::Open(const RoundEntry& entry) {
+Result<std::optional<int>> InProcessAdvisor::Open(const RoundEntry& entry, double) {
   RoundEntry own = entry;
   own.report.emplace();  // packed entries have one
   std::vector<double> by_rank(static_cast<std::size_t>(group_.size()) * kPackedEntry);

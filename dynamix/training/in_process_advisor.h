@@ -32,7 +32,7 @@ class InProcessAdvisor : public Advisor {
   InProcessAdvisor(WorkerGroup& group, const JobSettings& settings, Decide decide,
                    OnRound on_round = {}, VisitDecider visit_decider = {}, OpenJob open = {});
 
-  Result<std::optional<int>> Open(const RoundEntry& entry) override;
+  Result<std::optional<int>> Open(const RoundEntry& entry, double job_start) override;
   Status Submit(std::int64_t index, const RoundEntry& entry) override;
   Answer Poll() override;
   std::string Save() const override;

@@ -115,8 +115,8 @@ Status Worker::Open() {
   const int start = start_batches_[group_.rank()];
   int own = start;
   if (advisor_ != nullptr) {
-    const Result<std::optional<int>> opening =
-        advisor_->Open({.bounds = bounds_, .start_batch = start, .batch = start, .report = {}});
+    const Result<std::optional<int>> opening = advisor_->Open(
+        {.bounds = bounds_, .start_batch = start, .batch = start, .report = {}}, job_start_);
     if (!opening) return Error{opening.error()};
     if (opening.value()) own = ClampBatch(*opening.value(), start, bounds_);
   }

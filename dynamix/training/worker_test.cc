@@ -25,7 +25,7 @@ class ScriptedAdvisor : public Advisor {
   using Script = std::function<Answer(std::int64_t window)>;
   explicit ScriptedAdvisor(Script script, std::optional<int> opening = std::nullopt)
       : script_(std::move(script)), opening_(opening) {}
-  Result<std::optional<int>> Open(const RoundEntry&) override { return opening_; }
+  Result<std::optional<int>> Open(const RoundEntry&, double) override { return opening_; }
   Status Submit(std::int64_t index, const RoundEntry&) override {
     window_ = index + 1;
     return Nothing{};

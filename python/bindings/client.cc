@@ -122,10 +122,10 @@ void BindAdvisor(py::module_& module) {
            py::arg("settings"))
       .def(
           "open",
-          [](BoundAdvisor& bound, const RoundEntry& entry) {
-            return bound.open().Open(entry).value();  // never fails
+          [](BoundAdvisor& bound, const RoundEntry& entry, double job_start) {
+            return bound.open().Open(entry, job_start).value();  // never fails
           },
-          py::arg("entry"), py::call_guard<py::gil_scoped_release>(),
+          py::arg("entry"), py::arg("job_start"), py::call_guard<py::gil_scoped_release>(),
           "Where this rank had better begin, or None. Waits a second at most.")
       .def(
           "submit",

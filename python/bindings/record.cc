@@ -92,8 +92,9 @@ py::dict ReadRun(const std::string& folder) {
 // The configuration of a job that is no workload file: what its own words say, or, on an emulated
 // cluster, the files it stands for.
 RunConfig ConfigOf(const std::string& policy, int workers, std::uint64_t seed, int window,
-                   const std::string& name, const JobSettings& settings, double planned_samples,
-                   const std::string& cluster, const std::string& workload) {
+                   const std::string& name, const JobSettings& settings,
+                   const TargetOptions& target, double planned_samples, const std::string& cluster,
+                   const std::string& workload) {
   RunConfig config{.backend = "live", .policy = policy};
   JobSpec& job = config.job;
   job.workers = workers;
@@ -115,10 +116,9 @@ RunConfig ConfigOf(const std::string& policy, int workers, std::uint64_t seed, i
   if (settings.base_learning_rate > 0) optimizer.learning_rate = settings.base_learning_rate;
   if (settings.base_batch > 0) optimizer.base_batch = settings.base_batch;
   if (planned_samples > 0) optimizer.planned_samples = planned_samples;
-  if (settings.target_loss > 0)
-    job.workload.target = {.loss = settings.target_loss};
-  else  // a job that waits for nothing never gets there
-    job.workload.target = {.accuracy = settings.target_accuracy > 0 ? settings.target_accuracy : 1};
+  job.workload.target = target;
+  // A job that waits for nothing never gets there.
+  if (target.accuracy <= 0 && target.loss <= 0) job.workload.target = {.accuracy = 1};
   return config;
 }
 
@@ -167,15 +167,18 @@ void BindFolder(py::module_& module) {
   py::class_<BoundFolder>(module, "RunFolder", "What a run leaves.")
       .def(py::init([](const std::string& folder, const std::string& policy, int workers,
                        std::uint64_t seed, int window, const std::string& name,
-                       const JobSettings& settings, double planned_samples,
-                       const std::string& cluster, const std::string& workload) {
+                       const JobSettings& settings, double target_accuracy, double target_loss,
+                       double planned_samples, const std::string& cluster,
+                       const std::string& workload) {
              return std::make_unique<BoundFolder>(
-                 folder, ConfigOf(policy, workers, seed, window, name, settings, planned_samples,
-                                  cluster, workload));
+                 folder, ConfigOf(policy, workers, seed, window, name, settings,
+                                  {.accuracy = target_accuracy, .loss = target_loss},
+                                  planned_samples, cluster, workload));
            }),
            py::arg("folder"), py::kw_only(), py::arg("policy"), py::arg("workers"), py::arg("seed"),
-           py::arg("window"), py::arg("name"), py::arg("settings"), py::arg("planned_samples"),
-           py::arg("cluster"), py::arg("workload"))
+           py::arg("window"), py::arg("name"), py::arg("settings"), py::arg("target_accuracy"),
+           py::arg("target_loss"), py::arg("planned_samples"), py::arg("cluster"),
+           py::arg("workload"))
       .def("add", &BoundFolder::Add, py::arg("round"), py::arg("decision"), py::arg("seconds"),
            py::arg("accuracy"), py::arg("loss"))
       .def("add_batches", &BoundFolder::AddBatches, py::arg("index"), py::arg("batches"),

@@ -63,6 +63,8 @@ class Recorder:
         return _core.RunFolder(
             self._path, policy=policy, workers=workers, seed=seed, window=window, name=self._name,
             settings=settings or make_settings("none", "constant", "samples", False, None, None, self._target),
+            # Its own: a job may be recorded to a target that its policy is not told.
+            target_accuracy=self._wanted.get("accuracy", 0), target_loss=self._wanted.get("loss", 0),
             planned_samples=planned_samples, cluster=os.environ.get("DYNAMIX_CLUSTER", ""),
             workload=os.environ.get("DYNAMIX_WORKLOAD", ""))
 

@@ -12,6 +12,7 @@ import pytest
 import dynamix
 import dynamix.simulator
 from dynamix import _core
+from dynamix._policy import make_settings
 
 
 @pytest.mark.parametrize("name", ["dynamix._policy", "dynamix.simulator", "dynamix.torch"])
@@ -144,6 +145,18 @@ def test_the_vector_environment_is_gymnasiums_when_that_is_there(tmp_path):
               "assert envs.metadata['autoreset_mode'] is gymnasium.vector.AutoresetMode.SAME_STEP\n")
     path = [str(tmp_path), *sys.path]
     subprocess.run([sys.executable, "-c", f"import sys; sys.path[:0] = {path!r}\n{script}"], check=True)
+
+
+@pytest.mark.parametrize("target, line", [(0.88, "accuracy = 0.88"), ({"loss": 1.5}, "loss = 1.5")])
+def test_a_record_names_its_own_target_though_the_policy_was_told_none(tmp_path, target, line):
+    record = dynamix.Recorder(tmp_path / "run", target=target)
+    record.begin(policy="balanced", workers=2,
+                 settings=make_settings("none", "constant", "samples", False, None, None, None))
+    record.add_batches([4, 4])
+    record.evaluated(accuracy=0.5, loss=2.0)
+    record.finish(samples=8, iterations=1)
+    target_part = (tmp_path / "run/config.toml").read_text().split("[workload.target]")[1]
+    assert line in target_part.split("[")[0]
 
 
 def test_a_run_is_read_as_arrays(program, tmp_path):

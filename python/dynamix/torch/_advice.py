@@ -65,11 +65,11 @@ class Remote:
         self._advisor = None
         self._closed = False
 
-    def open(self, settings, entry):
+    def open(self, settings, entry, job_start):
         """This rank's batch before anything is measured; None: its start."""
         advisor = _core.RemoteAdvisor(self._options, settings)
         try:
-            return advisor.open(entry)
+            return advisor.open(entry, job_start)
         finally:
             advisor.close()
 

@@ -149,7 +149,7 @@ class Job:
             opened = self._exchange.broadcast(sizes)
         else:
             start = self._start_batches[self._exchange.rank]
-            own = self._advice.open(self._settings(), self._entry(self._bounds, start))
+            own = self._advice.open(self._settings(), self._entry(self._bounds, start), sum(self._start_batches))
             opened = self._exchange.gather([start if own is None else own])[:, 0]
         return tuple(min(int(size), start) for size, start in zip(opened, self._start_batches))
 
