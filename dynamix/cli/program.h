@@ -14,8 +14,8 @@ namespace dynamix {
 // The work is done, but its record misses something (RecordLost). EX_IOERR of sysexits.h.
 inline constexpr int kExitRecordLost = 74;
 
-// Words after "--" of `launch` are another program's. They are not parsed (CLI11 makes two words of "[1,2]") but
-// given to the commands as they are.
+// Words after "--" of `launch` are another program's. They are not parsed (CLI11 makes two words of
+// "[1,2]") but given to the commands as they are.
 using Words = std::vector<std::string>;
 int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&, const Words& after));
 
