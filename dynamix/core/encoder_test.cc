@@ -50,6 +50,20 @@ TEST(EncoderTest, CompleteReportsLeaveOnlyTheSlopesOfTheFirstWindowMissing) {
   for (float value : second.team) EXPECT_FALSE(std::isnan(value));
 }
 
+// Speeds of 2 and 4 samples a millisecond; the third worker has not reported yet.
+TEST(EncoderTest, AWorkerNobodyMeasuredHasAnAveragesShare) {
+  Rng rng(4);
+  Round round = SampleRound(rng, 3);
+  round.entries[0].batch = round.entries[0].report->local_batch = 20;
+  round.entries[1].batch = round.entries[1].report->local_batch = 40;
+  round.entries[0].report->compute_ms = round.entries[1].report->compute_ms = 10;
+  round.entries[2].report.reset();
+  const States states = Encoder().Encode(round);
+  EXPECT_NEAR(states.shares[0], 2.0 / 9, 1e-9);
+  EXPECT_NEAR(states.shares[1], 4.0 / 9, 1e-9);
+  EXPECT_NEAR(states.shares[2], 3.0 / 9, 1e-9);
+}
+
 TEST(EncoderTest, EveryValueLiesInItsRange) {
   Rng rng(3);
   for (int trial = 0; trial < 50; ++trial) {

@@ -176,5 +176,14 @@ TEST(NoiseScalePolicyTest, BringsTheGlobalBatchToTheNoiseScale) {
   EXPECT_NEAR(loop.global_batch() / 100, 1, 0.12);
 }
 
+TEST(NoiseScalePolicyTest, MovesTheGlobalBatchByOneStepInARound) {
+  Loop loop("noise_scale:scale=1:step=1.5", {1, 1}, 32);
+  loop.noise_scale = 100000;
+  loop.Run(1);
+  EXPECT_NEAR(loop.global_batch(), 96, 2);
+  loop.Run(1);
+  EXPECT_NEAR(loop.global_batch(), 144, 2);
+}
+
 }  // namespace
 }  // namespace dynamix
