@@ -8,6 +8,8 @@ TITLE = "Accuracy"
 CLAIM = ("VGG16 and VGG11 on CIFAR-10 with 8, 16 and 32 workers, each of which starts at 64 samples: time and held-out "
          "accuracy under the static start and under `default`, beside the figures that were published. Accuracy at equal "
          "time and equal epochs under every policy is in the part of the judge.")
+BEFORE = ("Figures under a cosine that runs by samples are in "
+          "[history.md](history.md#vgg16-and-vgg11-under-a-cosine-by-samples).")
 DATA = ["cifar10"]
 
 WORKERS = [8, 16, 32]
