@@ -122,7 +122,7 @@ def check_doctor():
     found = json.loads(done.stdout)
     assert done.returncode == (1 if found["bad"] else 0), done.stderr
     states = {finding["subject"]: finding["state"] for finding in found["findings"]}
-    assert {"training", "policies", "data set cifar10", "cgroups", "network metrics", "emulated clusters", "GPU metrics",
+    assert {"training", "matrix products", "policies", "data set cifar10", "cgroups", "network metrics", "emulated clusters", "GPU metrics",
             "certificates", "arbitrator's port", "clock", "open files"} <= states.keys(), states
     assert all(finding["remedy"] for finding in found["findings"] if finding["state"] != "good"), found
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -17,6 +17,7 @@
 
 #include "dynamix/cli/data_folder.h"
 #include "dynamix/cli/helper_program.h"
+#include "dynamix/host/blas_kernels.h"
 #include "dynamix/host/cgroup.h"
 #include "dynamix/host/network_namespace.h"
 #include "dynamix/job/catalogue.h"
@@ -45,6 +46,20 @@ Finding ExamineTrainer() {
   if (fs::exists(trainer)) return {"training", State::kGood, trainer.string(), ""};
   return {"training", State::kBad, "no " + trainer.string() + ": train and compare do not work",
           "build with libtorch (DYNAMIX_WITH_TORCH=ON)"};
+}
+
+// On a processor that OpenBLAS does not know, other programs than ours train at a part of their speed.
+Finding ExamineKernels() {
+  const std::string taken = BlasKernels();
+  if (taken.empty())
+    return {"matrix products", State::kLess, "not by OpenBLAS: training may be slow",
+            "apt-get install libopenblas0-pthread"};
+  const std::string better = BetterBlasKernels();
+  if (better.empty()) return {"matrix products", State::kGood, "OpenBLAS for " + taken, ""};
+  return {"matrix products", State::kLess,
+          "OpenBLAS does not know this processor, and works as on a " + taken +
+              " (dynamix train, compare, evaluate and launch mend it themselves)",
+          std::string("export ") + kBlasKernelsVariable + "=" + better};
 }
 
 Finding ExamineData() {
@@ -169,7 +184,7 @@ Finding ExamineFiles() {
 }  // namespace
 
 std::vector<Finding> Examine(const ExaminationOptions& options) {
-  std::vector<Finding> findings = {ExamineTrainer(), ExamineData()};
+  std::vector<Finding> findings = {ExamineTrainer(), ExamineKernels(), ExamineData()};
   for (const KnownDataset& dataset : KnownDatasets()) findings.push_back(ExamineDataset(dataset));
   ExamineMeasuring(findings);
   findings.push_back(ExamineNamespaces());

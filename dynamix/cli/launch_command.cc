@@ -9,6 +9,7 @@
 #include "dynamix/cli/data_folder.h"
 #include "dynamix/cli/testbed_launch.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/host/blas_kernels.h"
 #include "dynamix/host/launcher.h"
 #include "dynamix/host/worker_cgroups.h"
 
@@ -129,6 +130,7 @@ void AddLaunchCommand(CLI::App& app, const std::vector<std::string>& after) {
     words.insert(words.end(), after.begin(), after.end());
     if (words.empty()) throw InputError("program: which one? (after --)");
     flags->launch.elastic = flags->launch.elastic || flags->launch.max_restarts > 0;
+    PassOnBlasKernels();
     // Testbed and cgroups are gone before std::exit, which would leave them standing.
     const int code = flags->cluster.empty() ? LaunchPlainly(*flags) : LaunchOnCluster(*flags);
     if (code != 0) std::exit(code);

@@ -12,6 +12,7 @@
 
 #include "dynamix/cli/definitions.h"
 #include "dynamix/cli/helper_program.h"
+#include "dynamix/host/blas_kernels.h"
 
 namespace dynamix {
 namespace {
@@ -65,6 +66,7 @@ void BecomeTrainer() {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  PassOnBlasKernels();
   execv(program.c_str(), arguments.data());
   throw std::runtime_error("cannot start '" + program +
                            "', which a build with libtorch (DYNAMIX_WITH_TORCH=ON) makes");
