@@ -11,10 +11,9 @@
 #include "dynamix/core/features.h"
 #include "dynamix/core/input_error.h"
 #include "dynamix/rpc/admin.h"
-#include "dynamix/rpc/advised_worker.h"
-#include "dynamix/rpc/listener.h"
 #include "dynamix/rpc/rate_limit.h"
 #include "dynamix/rpc/remote_advisor.h"
+#include "dynamix/rpc/testing/loopback.h"
 
 namespace dynamix {
 namespace {
@@ -30,24 +29,6 @@ class ThrowingPolicy : public FixedPolicy {
   }
 };
 
-// Longer than any machine is busy; tests that need a deadline to pass ask for a short one.
-constexpr double kNeverS = 120;
-
-ServiceOptions Options(double round_deadline_s = kNeverS) {
-  ServiceOptions options;
-  options.gate = {.lease_s = 2 * kNeverS, .round_deadline_s = round_deadline_s};
-  options.job_options = [](const std::string&, int) {
-    ArbitratorOptions own;
-    own.guard.on = false;
-    return own;
-  };
-  return options;
-}
-
-std::unique_ptr<Service> StartService(const ServiceOptions& options, const PolicySpec& policy) {
-  return std::move(Service::Start(options, policy)).value();
-}
-
 // On the port it had, which may be another process's for a moment: the system gives it to outgoing
 // connections too.
 std::unique_ptr<Service> Restart(const ServiceOptions& options, const PolicySpec& policy) {
@@ -56,37 +37,6 @@ std::unique_ptr<Service> Restart(const ServiceOptions& options, const PolicySpec
     if (service.ok() || attempt == 1000) return std::move(service).value();
     std::this_thread::sleep_for(milliseconds(10));
   }
-}
-
-RemoteAdvisorOptions Client(int port, int rank = 0, int size = 1) {
-  RemoteAdvisorOptions options;
-  options.addresses = "127.0.0.1:" + std::to_string(port);
-  options.rank = rank;
-  options.size = size;
-  options.timeout_s = options.patience_s = kNeverS;
-  options.breaker_s = 0.05;
-  return options;
-}
-
-RoundEntry Entry(int batch) {
-  RoundEntry entry{.bounds = {.min = 4, .max = 256}, .start_batch = batch, .batch = batch};
-  Report& report = entry.report.emplace();
-  report.iterations = 10;
-  report.iteration_ms = report.compute_ms = 10;
-  report.training.loss = 1;
-  return entry;
-}
-
-Answer Wait(RemoteAdvisor& advisor) {
-  for (Answer answer = advisor.Poll();; answer = advisor.Poll()) {
-    if (answer.ready) return answer;
-    std::this_thread::sleep_for(milliseconds(1));
-  }
-}
-
-Answer Ask(RemoteAdvisor& advisor, std::int64_t window, const RoundEntry& entry) {
-  (void)advisor.Submit(window, entry);
-  return Wait(advisor);
 }
 
 TEST(ServiceTest, AdvisesAllWorkersOfARound) {
@@ -100,94 +50,6 @@ TEST(ServiceTest, AdvisesAllWorkersOfARound) {
   }
   EXPECT_EQ(service->counts().rounds, 3);
   EXPECT_EQ(service->counts().workers, 4);
-}
-
-// Begins with so many samples in all.
-class OpeningPolicy : public FixedPolicy {
- public:
-  explicit OpeningPolicy(double global_batch) : FixedPolicy(1), global_batch_(global_batch) {}
-  double OpeningBatch(const Round&) const override { return global_batch_; }
-
- private:
-  double global_batch_;
-};
-
-PolicySpec OpensWith(double global_batch) {
-  return {"opens", {}, [global_batch] { return std::make_unique<OpeningPolicy>(global_batch); }};
-}
-
-RoundEntry Unmeasured(int batch) {
-  RoundEntry entry = Entry(batch);
-  entry.report.reset();
-  return entry;
-}
-
-RemoteAdvisorOptions Patient(int port, int rank = 0, int size = 1) {
-  RemoteAdvisorOptions options = Client(port, rank, size);
-  options.opening_s = kNeverS;
-  return options;
-}
-
-TEST(ServiceTest, SaysWhereAJobBeginsAndEntersNobody) {
-  const auto service = StartService(Options(), OpensWith(64));
-  RemoteAdvisor advisor(Patient(service->port(), 1, 4));
-  EXPECT_EQ(advisor.Open(Unmeasured(32), 0).value(), 16);
-  EXPECT_EQ(advisor.Open(Unmeasured(16), 0).value(), std::nullopt) << "it is there already";
-  EXPECT_EQ(advisor.Open(Unmeasured(8), 0).value(), 16);
-  EXPECT_EQ(advisor.Open(Unmeasured(200), 0).value(), 50) << "a quarter at most, as of any advice";
-  RoundEntry bounded = Unmeasured(32);
-  bounded.bounds.min = 20;
-  EXPECT_EQ(advisor.Open(bounded, 0).value(), 20);
-  EXPECT_EQ(service->counts().jobs, 0);
-  EXPECT_EQ(advisor.counts().joined, 0);
-  (void)advisor.Submit(0, Entry(16));
-  EXPECT_EQ(advisor.Poll().batch, std::nullopt) << "an opening answers no window";
-}
-
-TEST(ServiceTest, WorkersThatStartUnequalBeginInProportion) {
-  const auto begins = [](double opening, int rank, int start) {
-    const auto service = StartService(Options(), OpensWith(opening));
-    return RemoteAdvisor(Patient(service->port(), rank, 3)).Open(Unmeasured(start), 170).value();
-  };
-  EXPECT_EQ(begins(85, 0, 100), 50);
-  EXPECT_EQ(begins(85, 1, 60), 30);
-  EXPECT_EQ(begins(85, 2, 10), 5);
-  EXPECT_EQ(begins(170, 0, 100), std::nullopt);
-  EXPECT_EQ(begins(170, 2, 10), std::nullopt);
-}
-
-TEST(ServiceTest, WithoutAnAnswerAJobBeginsWhereItStarts) {
-  const auto service = StartService(Options(), Fixed(40));
-  EXPECT_EQ(RemoteAdvisor(Patient(service->port())).Open(Unmeasured(32), 0).value(), std::nullopt)
-      << "the policy has no wish";
-  RemoteAdvisorOptions nobody = Patient(1);  // nothing listens there
-  EXPECT_EQ(RemoteAdvisor(nobody).Open(Unmeasured(32), 0).value(), std::nullopt);
-  nobody.opening_s = 0;
-  EXPECT_EQ(RemoteAdvisor(nobody).Open(Unmeasured(32), 0).value(), std::nullopt);
-  RemoteAdvisorOptions too_many = Patient(service->port(), 0, 4096);
-  EXPECT_EQ(RemoteAdvisor(too_many).Open(Unmeasured(32), 0).value(), std::nullopt);
-}
-
-TEST(ServiceTest, TheSecondAddressSaysWhereToBeginWhenTheFirstIsDeadOrSilent) {
-  const auto service = StartService(Options(), OpensWith(16));
-  const RemoteAdvisorOptions options = Patient(service->port());
-  RemoteAdvisorOptions dead = options;
-  dead.addresses = "127.0.0.1:1," + options.addresses;
-  EXPECT_EQ(RemoteAdvisor(dead).Open(Unmeasured(32), 0).value(), 16);
-  const auto hole = Listener::Open({.address = "127.0.0.1:0"});  // takes nobody's call
-  RemoteAdvisorOptions silent = options;
-  silent.addresses = "127.0.0.1:" + std::to_string(hole.value()->port()) + "," + options.addresses;
-  silent.opening_s = 10;  // half of it for each
-  EXPECT_EQ(RemoteAdvisor(silent).Open(Unmeasured(32), 0).value(), 16);
-}
-
-TEST(ServiceTest, AnAdvisedWorkerBeginsLowerButNeverHigher) {
-  const auto service = StartService(Options(), OpensWith(16));
-  AdvisedWorkerOptions options{
-      .advisor = Patient(service->port()), .bounds = {.min = 4, .max = 256}, .start_batch = 32};
-  EXPECT_EQ(AdvisedWorker(options).batch(), 16);
-  options.start_batch = 8;
-  EXPECT_EQ(AdvisedWorker(options).batch(), 8) << "nobody knows yet what memory holds";
 }
 
 TEST(ServiceTest, JobsDoNotTouchEachOther) {
