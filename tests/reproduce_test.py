@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """scripts/reproduce: the quick form of a cheap experiment writes its part, goes on after ctrl-C and repeats nothing; a page
-without a part's markers is refused before anything runs; and docs/results.md is what its data make.
+without a part's markers is refused before anything runs; scripts/bench knows the benchmarks; and docs/results.md is what its
+data make.
 
 usage: reproduce_test.py DYNAMIX SOURCE_DIR
 """
@@ -84,6 +85,17 @@ def check_refusals(work):
     assert re.findall(r"^(\w+) +about \d+ minutes on two cores", out, re.M) == NAMES, out
 
 
+def check_bench():
+    """scripts/bench knows every benchmark that an experiment names."""
+    told = subprocess.run([SOURCE / "scripts/bench"], capture_output=True, text=True)
+    assert told.returncode == 2, told
+    named = re.search(r"NAME is one of: (.*)", told.stderr)[1].split()
+    sys.path.insert(0, str(SOURCE / "scripts/reproduce.d"))
+    sys.dont_write_bytecode = True
+    import overhead
+    assert set(overhead.BENCHMARKS) <= set(named), named
+
+
 def check_page(work):
     """What the committed data make is what is committed."""
     docs = work / "docs"
@@ -107,6 +119,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         check_refusals(work)
+        check_bench()
         check_page(work)
         check_quick(work)
 
