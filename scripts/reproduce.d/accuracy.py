@@ -63,16 +63,18 @@ def time_to(points, accuracy):
 
 
 def figures_of(found):
-    """Per job: static's best accuracy, when static and default had it, and default's accuracy at equal time and equal epochs."""
+    """Per job: when both had static's best accuracy (None: never), and the best that both had; accuracies at equal time and
+    at equal epochs."""
     figures = []
     for name, told in found.items():
         workload, workers = name.rsplit("-", 1)
         static, own = smooth(told["static"]), smooth(told["default"])
-        goal = best(static)
+        goal, shared = best(static), min(best(static), best(own))
         end = min(static[-1][0], own[-1][0])
         both = min(static[-1][1], own[-1][1])
         figures.append({"workload": workload, "workers": int(workers), "goal": goal, "static_s": time_to(static, goal),
-                        "own_s": time_to(own, goal),
+                        "own_s": time_to(own, goal), "shared": shared,
+                        "shared_s": (time_to(static, shared), time_to(own, shared)),
                         "static": best(static), "own": best(own), "ends": (static[-1][0], own[-1][0]),
                         "at_time": (best(static, seconds=end), best(own, seconds=end)),
                         "at_epochs": (best(static, samples=both), best(own, samples=both)), "epochs": both / 50000})
@@ -81,14 +83,14 @@ def figures_of(found):
 
 def part(found):
     figures = figures_of(found)
-    reached = [one for one in figures if one["own_s"]]
     gains = [100 * (one["at_time"][1] - one["at_time"][0]) for one in figures]
     epochs = [100 * (one["at_epochs"][1] - one["at_epochs"][0]) for one in figures]
+    reached = [one for one in figures if one["own_s"]]
     saved = [100 * (1 - one["own_s"] / one["static_s"]) for one in reached]
-    shown = "no job gets there"
+    shown = f"none of {len(figures)} jobs gets there within its epochs"
     if saved:
-        shown = (f"{min(saved):.0f} to {max(saved):.0f} % less; {len(reached)} of {len(figures)} jobs get there, "
-                 f"{sum(one < 0 for one in saved)} of them later than static")
+        shown = (f"{min(saved):.0f} to {max(saved):.0f} % less; {len(reached)} of {len(figures)} jobs get there within their "
+                 f"epochs, {sum(one < 0 for one in saved)} of them later than static")
     goals = [Goal("up to 46 % less time to the best accuracy of static", shown,
                   len(reached) == len(figures) and max(saved) >= 46 and min(saved) >= 0),
              Goal("up to 6.3 points more accuracy, at equal time", f"{min(gains):+.1f} to {max(gains):+.1f} points",
@@ -97,6 +99,9 @@ def part(found):
     rows = [[f"{WORKLOADS[one['workload']]}, {one['workers']}", f"{one['ends'][0]:.0f} s, {100 * one['static']:.1f} %",
              f"{one['ends'][1]:.0f} s, {100 * one['own']:.1f} %", f"{one['static_s']:.0f} s",
              f"{one['own_s']:.0f} s" if one["own_s"] else "not reached", *published(one)] for one in figures]
+    shared = [[f"{WORKLOADS[one['workload']]}, {one['workers']}", f"{100 * one['shared']:.1f} %",
+               *(f"{seconds:.0f} s" for seconds in one["shared_s"]), f"{one['shared_s'][1] / one['shared_s'][0]:.2f}"]
+              for one in figures]
     equal = [[f"{WORKLOADS[one['workload']]}, {one['workers']}",
               *(f"{100 * value:.1f} %" for value in (*one["at_time"], *one["at_epochs"]))]
              for one in figures]
@@ -107,17 +112,22 @@ def part(found):
               "three evaluations that differ. The published networks are eight times as wide and were trained longer, on other machines: "
               "compare differences, not levels. Every run has the same epochs at most and a constant rate: under a schedule by samples, "
               "whoever takes the larger batch is sooner at its end, where accuracy is best, and equal times compare different "
-              "points of it."),
+              "points of it. A run is over with its epochs: one that does not reach static's best accuracy in them counts as not "
+              "reaching it, though it may have ended long before static."),
         table(["job, workers", "static: time, best accuracy", "`default`", "static: to its best", "`default`: to that",
                "published static", "published adaptive"], rows),
         table(["job, workers", "static, equal time", "`default`, equal time", "static, equal epochs",
-               "`default`, equal epochs"], equal)])
+               "`default`, equal epochs"], equal),
+        prose("Time to the best accuracy that **both** reach. No goal: this table was added after the first two of the five jobs "
+              "had been seen to miss the goal above, it asks less than that goal (the lower of two accuracies), and so it cannot "
+              "stand for it."),
+        table(["job, workers", "accuracy", "static", "`default`", "`default` / static"], shared)])
     dots = {}
-    for one in reached:
-        dots.setdefault(one["workload"], []).append((one["own_s"] / one["static_s"], f"{one['workers']} workers"))
-    charts = {"accuracy": chart("Time of default to static's best accuracy, over static's", "faster than static",
+    for one in figures:
+        dots.setdefault(one["workload"], []).append((one["shared_s"][1] / one["shared_s"][0], f"{one['workers']} workers"))
+    charts = {"accuracy": chart("Time of default over static's, to the best accuracy that both reach", "faster than static",
                                 [row_of(WORKLOADS[workload], Ratio(*zip(*some))) for workload,
-                                 some in dots.items()])} if dots else {}
+                                 some in dots.items()])}
     return Part(goals, text, charts)
 
 
