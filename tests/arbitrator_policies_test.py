@@ -5,6 +5,7 @@ second run, with real processes.
 usage: arbitrator_policies_test.py DYNAMIX ADVISED_JOB SOURCE_DIR [NAME...]
 """
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -105,14 +106,14 @@ def policy_swapped(place, wanted):
 
 
 def policy_file_that_cannot_be_read(place, wanted):
-    """SIGHUP while the policy's path is a loop of links, a folder, or nothing: the policy in force stays."""
+    """SIGHUP while the policy's path is a loop of links, a folder, a pipe, or nothing: the policy in force stays."""
     policy = place.folder / "policy.safetensors"
     policy.symlink_to(place.source / "policies/default.safetensors")
     with Arbitrator(place, policy=str(policy)) as arbitrator:
         job = Job(place, arbitrator.address)
         job.until_more("advised")
-        for number, make in enumerate((lambda: policy.symlink_to(policy), policy.mkdir, lambda: None), 1):
-            policy.unlink() if policy.is_symlink() else policy.rmdir()
+        for number, make in enumerate((lambda: policy.symlink_to(policy), policy.mkdir, lambda: os.mkfifo(policy), lambda: None), 1):
+            policy.rmdir() if policy.is_dir() else policy.unlink()
             make()
             arbitrator.send(signal.SIGHUP)
             wait_until(lambda: len(arbitrator.events("policy_kept")) == number, lambda: arbitrator.log)

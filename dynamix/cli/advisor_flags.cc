@@ -3,19 +3,26 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
-#include <fstream>
-#include <iterator>
 
 #include "dynamix/core/input_error.h"
+#include "dynamix/host/atomic_file.h"
 
 namespace dynamix {
 namespace {
 
-std::string ReadText(const std::string& flag, const std::string& path) {
+constexpr std::size_t kMostPemBytes = 1 << 20;   // a long chain has some 100 KiB
+constexpr std::size_t kMostTokenBytes = 1 << 10;  // it goes with every call, beside other headers
+
+std::string ReadText(const std::string& flag, const std::string& path, std::size_t most) {
   if (path.empty()) return {};
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file || text.empty()) throw InputError::OutOfRange(flag, path, "a readable file");
+  const Result<std::string> text = ReadBytes(path, most);
+  if (!text) throw InputError(flag + ": " + text.error());
+  return text.value();
+}
+
+std::string ReadPem(const std::string& flag, const std::string& path) {
+  std::string text = ReadText(flag, path, kMostPemBytes);
+  if (text.empty() && !path.empty()) throw InputError::OutOfRange(flag, path, "a PEM file");
   return text;
 }
 
@@ -41,12 +48,12 @@ void AddAdvisorFlags(CLI::App& command, AdvisorFlags& flags) {
 }
 
 TlsFiles ReadTls(const TlsFlags& flags) {
-  return {ReadText("--tls-ca", flags.authority), ReadText("--tls-cert", flags.certificate),
-          ReadText("--tls-key", flags.key)};
+  return {ReadPem("--tls-ca", flags.authority), ReadPem("--tls-cert", flags.certificate),
+          ReadPem("--tls-key", flags.key)};
 }
 
 std::string ReadToken(const TlsFlags& flags) {
-  std::string token = ReadText("--token-file", flags.token);
+  std::string token = ReadText("--token-file", flags.token, kMostTokenBytes);
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
   // An empty token would admit everybody, and one that no header can carry nobody.
   const bool sendable =

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <limits>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -25,6 +26,7 @@
 #include "dynamix/record/recorded_curve.h"
 #include "dynamix/record/round_log.h"
 #include "dynamix/record/run_folder.h"
+#include "dynamix/rpc/address.h"
 #include "dynamix/rpc/admin.h"
 #include "dynamix/rpc/metrics.h"
 #include "dynamix/rpc/service.h"
@@ -174,6 +176,8 @@ void Reload(const ArbitratorFlags& flags, Service& service, Metrics* metrics, Se
 void Serve(const ArbitratorFlags& flags) {
   if (flags.learn && IsRule(flags.policy))
     throw InputError::OutOfRange("--policy", flags.policy, "a policy file: rules do not learn");
+  if (!flags.address.starts_with("unix:")) RequireHostPort("--listen", flags.address);
+  if (!flags.metrics.empty()) RequireHostPort("--metrics", flags.metrics);
   flags.guard.Validate();
   if (!flags.run.empty()) RequireRunFolder("--run", flags.run, {"epoch"});
   // Whoever reads the output may leave; the jobs go on.
@@ -224,13 +228,18 @@ void AddServingFlags(CLI::App& command, ArbitratorFlags& flags) {
   add("--listen", flags.address, "HOST:PORT (port 0: a free one); beyond loopback TLS is required");
   add("--policy", flags.policy, "a rule (docs/rules.md), a shipped policy or a policy file");
   command.add_option("--run", flags.run, "folder of rounds.jsonl per job, epoch and checkpoints");
-  add("--lease", flags.gate.lease_s, "seconds of silence until a worker counts as dead");
-  add("--round-deadline", flags.gate.round_deadline_s, "seconds a round waits for late workers");
-  add("--valid-windows", flags.valid_windows, "windows until advice is too old to follow");
-  add("--max-jobs", flags.max_jobs, "jobs at once");
+  add("--lease", flags.gate.lease_s, "seconds of silence until a worker counts as dead")
+      ->check(CLI::Range(0.1, 3600.0));
+  add("--round-deadline", flags.gate.round_deadline_s, "seconds a round waits for late workers")
+      ->check(CLI::Range(0.001, 600.0));
+  add("--valid-windows", flags.valid_windows, "windows until advice is too old to follow")
+      ->check(CLI::Range(1, 1000));
+  add("--max-jobs", flags.max_jobs, "jobs at once")->check(CLI::Range(1, 100000));
   add("--max-connections", flags.max_connections,
-      "at once; fewer if files are limited (ulimit -n)");
-  add("--seed", flags.seed, "of everything random");
+      "at once; fewer if files are limited (ulimit -n)")
+      ->check(CLI::Range(1, 1000000));
+  add("--seed", flags.seed, "of everything random")
+      ->check(CLI::Range(0, std::numeric_limits<int>::max()));
   command.add_option("--metrics", flags.metrics,
                      "HOST:PORT of Prometheus metrics; beyond loopback with TLS; default: none");
   command.add_flag("--reflection", flags.reflection, "let tools list the methods");
@@ -241,10 +250,13 @@ void AddGuardFlags(CLI::App& command, ArbitratorFlags& flags) {
     return command.add_option(name, field, text)->capture_default_str();
   };
   command.add_flag("--no-guard", flags.no_guard, "never fall back");
-  add("--guard-rounds", flags.guard.rounds, "rounds of advice a verdict needs");
+  add("--guard-rounds", flags.guard.rounds, "rounds of advice a verdict needs")
+      ->check(CLI::Range(1, 1000));
   add("--guard-tolerance", flags.guard.tolerance,
-      "share of the speed at the start batches that must be kept");
-  add("--guard-hold", flags.guard.hold, "rounds of the first fallback");
+      "share of the speed at the start batches that must be kept")
+      ->check(CLI::Range(1e-6, 1.0));
+  add("--guard-hold", flags.guard.hold, "rounds of the first fallback")
+      ->check(CLI::Range(1, 100000));
   command.add_flag("--learn", flags.learn, "learn from the jobs while they run");
   command
       .add_option_function<int>(
@@ -267,7 +279,8 @@ void AddArbitratorCommand(CLI::App& app) {
   AddDashboardFlags(*command, flags->dashboard);
   AddTlsFlags(*command, flags->tls);
   command->add_option("--tls-name", flags->tls_name, "--swap: name in its certificate");
-  command->add_option("--swap", flags->swap,
+  const CLI::Option* swap =
+      command->add_option("--swap", flags->swap,
                       "ask the arbitrator at --listen to serve another policy, by name");
   command->add_flag("--reload", flags->reload,
                     "ask the arbitrator at --listen to read its policy file again (SIGHUP does, "
@@ -278,7 +291,9 @@ void AddArbitratorCommand(CLI::App& app) {
       "  dynamix arbitrator --policy goodput --run runs/arbitrator --dashboard 127.0.0.1:7041\n"
       "  dynamix arbitrator --learn --run runs/arbitrator --reference runs/old/job/rounds.jsonl\n"
       "  dynamix arbitrator --swap balanced --listen 127.0.0.1:7040");
-  command->callback([flags] {
+  command->callback([flags, swap] {
+    if (swap->count() > 0 && flags->swap.empty())
+      throw InputError::OutOfRange("--swap", "''", "the name of a policy");
     if (flags->reload || !flags->swap.empty()) return Swap(*flags);
     Serve(*flags);
   });

@@ -159,6 +159,40 @@ def check_folders(work):
         assert [each.name for each in mine.iterdir()] == ["thesis.txt"], words
 
 
+def check_values(work, commands):
+    """What is no value is refused with exit code 2, and named by the flag it was given to."""
+    numbers = [(name, flag["names"][0]) for name, command in commands.items() for flag in command["flags"]
+               if flag["value"].startswith("FLOAT")]
+    assert ("train", "--target") in numbers and len(numbers) > 20, numbers
+    for command, flag in numbers:
+        refused = run(*command.split(), flag, "nan")
+        assert refused.returncode == 2 and f"{flag}: Value nan is not a number" in refused.stderr, (command, flag, refused)
+    serve = ["arbitrator", "--listen", "127.0.0.1:0"]
+    for wrong in ("127.0.0.1:70000", "127.0.0.1:", "127.0.0.1", ":7040", "127.0.0.1:x", "127.0.0.1:-1"):
+        for words in (["arbitrator", "--listen", wrong], [*serve, "--metrics", wrong], [*serve, "--dashboard", wrong],
+                      ["dashboard", work, "--listen", wrong]):
+            refused = run(*words)
+            expected = f"{words[-2]} = {wrong} is not allowed: expected HOST:PORT with a port of 0 to 65535"
+            assert refused.returncode == 2 and expected in refused.stderr, (words, refused)
+    for flag, value in (("--lease", "0"), ("--round-deadline", "-1"), ("--max-jobs", "0"), ("--max-connections", "0"), ("--seed", "-1"),
+                        ("--valid-windows", "0"), ("--guard-rounds", "0"), ("--guard-tolerance", "2"), ("--guard-hold", "0")):
+        refused = run(*serve, flag, value)
+        assert refused.returncode == 2 and f"{flag}: Value {value} not in range" in refused.stderr, (flag, refused)
+    refused = run(*serve, "--swap", "")
+    assert refused.returncode == 2 and "--swap = '' is not allowed" in refused.stderr, refused
+    os.mkfifo(work / "pipe")
+    (work / "long").write_text("x" * 2000)
+    for flag in ("--token-file", "--tls-ca"):
+        for path, why in ((work / "pipe", "not a regular file"), ("/dev/zero", "not a regular file"), (work, "not a regular file"),
+                          (work / "none", "No such file or directory")):
+            refused = run(*serve, flag, path)
+            assert refused.returncode == 2 and f"{flag}: cannot read '{path}': {why}" in refused.stderr, (flag, path, refused)
+    refused = run(*serve, "--token-file", work / "long")
+    assert refused.returncode == 2 and "larger than 1024 bytes" in refused.stderr, refused
+    refused = run("policy", "show", work / "pipe")
+    assert refused.returncode != 0 and "not a regular file" in refused.stderr, refused
+
+
 def main():
     commands = check_definitions(json.loads(run("manual", "--json").stdout))
     check_manual(commands)
@@ -169,6 +203,7 @@ def main():
         check_other_shells(work)
         check_terminal(work)
         check_folders(work)
+        check_values(work, commands)
 
 
 main()

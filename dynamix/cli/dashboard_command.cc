@@ -11,6 +11,7 @@
 #include "dynamix/cli/dashboard_flags.h"
 #include "dynamix/cli/interrupt.h"
 #include "dynamix/core/input_error.h"
+#include "dynamix/rpc/address.h"
 
 namespace dynamix {
 namespace {
@@ -25,6 +26,7 @@ struct ShowFlags {
 void Show(const ShowFlags& flags) {
   if (!std::filesystem::is_directory(flags.folder))
     throw InputError::OutOfRange("folder", flags.folder, "a run's folder, or one of runs");
+  RequireHostPort("--listen", flags.dashboard.address);
   const InterruptFlag interrupted;
   ShownFolder shown(flags.dashboard, flags.tls, flags.folder, /*quiet=*/true);
   Dashboard& dashboard = *shown.dashboard();

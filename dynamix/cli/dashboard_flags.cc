@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "dynamix/cli/find_policy.h"
+#include "dynamix/rpc/address.h"
 
 namespace dynamix {
 namespace {
@@ -38,6 +39,7 @@ void AddDashboardFlags(CLI::App& command, DashboardFlags& flags) {
 std::unique_ptr<Dashboard> StartDashboard(const DashboardFlags& flags, const TlsFlags& tls,
                                           bool quiet) {
   if (flags.address.empty()) return nullptr;
+  RequireHostPort("--dashboard", flags.address);
   const SignalsBlocked blocked;
   Result<std::unique_ptr<Dashboard>> started =
       Dashboard::Start({.address = flags.address,

@@ -18,8 +18,8 @@ struct DashboardFlags {
 // --dashboard and --dashboard-token-file.
 void AddDashboardFlags(CLI::App& command, DashboardFlags& flags);
 
-// Null without an address. Says on stderr where it is, unless `quiet`. Throws std::runtime_error when
-// the address cannot be used. Signals go to the caller's thread, never to the dashboard's.
+// Null without an address. Says on stderr where it is, unless `quiet`. Throws InputError for what
+// is no address, std::runtime_error for one that cannot be used. Signals go to the caller's thread, never to the dashboard's.
 std::unique_ptr<Dashboard> StartDashboard(const DashboardFlags& flags, const TlsFlags& tls,
                                           bool quiet);
 

@@ -24,6 +24,7 @@
 #include "dynamix/monitor/network_source.h"
 #include "dynamix/monitor/nvml.h"
 #include "dynamix/ppo/policy_file.h"
+#include "dynamix/rpc/address.h"
 
 namespace dynamix {
 namespace {
@@ -122,14 +123,14 @@ Finding ExamineDevice() {
 
 // The address can be bound now; whoever holds it else.
 Finding ExaminePort(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
-  const std::string host = address.substr(0, colon);
-  const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
-  if (port.empty() || getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0)
-    return {"arbitrator's port", State::kBad, address + " is no address", "name HOST:PORT"};
+  const std::optional<HostPort> wanted = ParseHostPort(address);
+  const std::string port = wanted ? std::to_string(wanted->port) : "";
+  if (!wanted || getaddrinfo(wanted->host.c_str(), port.c_str(), &hints, &found) != 0)
+    return {"arbitrator's port", State::kBad, address + " is no address",
+            "name " + std::string(kHostPortForm)};
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
   const int file = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int on = 1;

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -73,6 +74,19 @@ std::string Meant(const CLI::App& app, int argc, char** argv) {
   return "";
 }
 
+// Every comparison with NaN is false, so it passes CLI11's checks of ranges.
+void RefuseNan(CLI::App& app) {
+  const auto check = [](const std::string& text) {
+    double value = 0;
+    const bool nan = CLI::detail::lexical_cast(text, value) && std::isnan(value);
+    return nan ? "Value " + text + " is not a number" : std::string();
+  };
+  for (CLI::Option* option : app.get_options())
+    if (option->get_type_name().starts_with("FLOAT"))
+      option->check(CLI::Validator(check, std::string()));
+  for (CLI::App* command : app.get_subcommands({})) RefuseNan(*command);
+}
+
 }  // namespace
 
 int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&, const Words& after)) {
@@ -93,6 +107,7 @@ int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&, const Word
       runs_another ? std::find(argv, argv + argc, std::string_view("--")) : argv + argc;
   const Words after(end == argv + argc ? end : end + 1, argv + argc);
   add_commands(app, after);
+  RefuseNan(app);
 
   try {
     app.parse(static_cast<int>(end - argv), argv);

@@ -252,7 +252,9 @@ def resumed(program, work, folder):
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
         assert done.returncode == 0, done
         summary = json.loads(done.stdout)
-        assert summary["workers"] == ranks and summary["last_global_batch"] == 8 * RANKS, summary
+        assert summary["workers"] == ranks and sum(summary["first_batches"]) == 8 * RANKS, summary
+        # The rule's shares of it are rounded one by one: by half a sample each at most.
+        assert abs(summary["last_global_batch"] - 8 * RANKS) <= ranks / 2, summary
         assert (folder / "report.html").stat().st_size > 0
 
 

@@ -10,6 +10,7 @@
 #include "dynamix/dashboard/job_feed.h"
 #include "dynamix/host/checksum.h"
 #include "dynamix/page/dashboard_page.h"
+#include "dynamix/rpc/address.h"
 #include "dynamix/rpc/web_server.h"
 
 namespace dynamix {
@@ -60,6 +61,7 @@ class Dashboard::Implementation {
         epoch_(std::chrono::system_clock::now().time_since_epoch().count()),
         local_(IsLoopback(options_.address)),
         cookie_(options_.token.empty() ? "" : "dynamix=" + Sha256({"dashboard", options_.token})) {
+    RequireHostPort("dashboard", options_.address);
     if (!local_ && (options_.tls.empty() || options_.token.empty()))
       throw InputError::OutOfRange("dashboard", options_.address,
                                    "a loopback address; any other needs TLS and a token");

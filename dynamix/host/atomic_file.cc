@@ -64,14 +64,15 @@ Status KeepPrevious(const std::string& path, const KeepFile& keep) {
 
 std::string PreviousGeneration(const std::string& path) { return path + ".previous"; }
 
-Result<std::string> ReadBytes(const std::string& path) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+Result<std::string> ReadBytes(const std::string& path, std::size_t most) {
+  // Opening a pipe that nobody writes waits for ever otherwise.
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.get() < 0) return FileError("cannot read", path);
   struct stat about {};
   if (::fstat(file.get(), &about) != 0) return FileError("cannot read", path);
   if (!S_ISREG(about.st_mode)) return Error{"cannot read '" + path + "': not a regular file"};
-  if (static_cast<std::uint64_t>(about.st_size) > kMaxFileBytes)
-    return Error{"cannot read '" + path + "': larger than 1 GiB"};
+  if (static_cast<std::uint64_t>(about.st_size) > most)
+    return Error{"cannot read '" + path + "': larger than " + std::to_string(most) + " bytes"};
   std::string bytes(static_cast<std::size_t>(about.st_size), '\0');
   std::size_t have = 0;
   while (have < bytes.size()) {

@@ -15,8 +15,8 @@ namespace dynamix {
 
 inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 30;
 
-// A regular file of at most kMaxFileBytes.
-Result<std::string> ReadBytes(const std::string& path);
+// A regular file of at most `most` bytes. Never waits: a pipe or a device is an Error.
+Result<std::string> ReadBytes(const std::string& path, std::size_t most = kMaxFileBytes);
 
 // Replaces `path` by `bytes` or leaves it alone: written beside it, synced, renamed, folder synced.
 // `path` exists at every moment once it has existed. What was there becomes

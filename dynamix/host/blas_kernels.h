@@ -4,8 +4,8 @@
 // in matrix products then train at some 60 % of their speed. OPENBLAS_CORETYPE names the kernels, and
 // is read when the library is loaded: it must be set before a program starts.
 //
-// Not thread-safe: loads OpenBLAS for the moment, reads and sets the environment. Never fails: without
-// OpenBLAS there is nothing to say.
+// Not thread-safe: reads and sets the environment. Never fails: a process of its own loads OpenBLAS, and
+// without an answer of it there is nothing to say.
 #pragma once
 
 #include <string>

@@ -1,8 +1,12 @@
 #include "dynamix/host/blas_kernels.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 namespace dynamix {
 namespace {
@@ -38,6 +42,32 @@ TEST(BlasKernelsTest, WhatIsPassedOnIsTaken) {
     EXPECT_EQ(BlasKernels(), better);
   }
   unsetenv(kBlasKernelsVariable);
+}
+
+// LD_LIBRARY_PATH is read when a program starts: the test runs itself beside a library that is none.
+TEST(BlasKernelsTest, ADamagedLibraryIsNoLibrary) {
+  if (std::getenv("DYNAMIX_TEST_DAMAGED") != nullptr) {
+    EXPECT_EQ(BlasKernels(), "");
+    return;
+  }
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / ("blas-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const std::string library = folder / "libblas.so.3";
+  const std::string again = "LD_LIBRARY_PATH='" + folder.string() +
+                            "' DYNAMIX_TEST_DAMAGED=1 /proc/" + std::to_string(getpid()) +
+                            "/exe --gtest_filter=*ADamagedLibraryIsNoLibrary > '" +
+                            (folder / "log").string() + "' 2>&1";
+  // The head of this program: sections and segments it names are not there.
+  std::ifstream own("/proc/self/exe", std::ios::binary);
+  std::string head(8192, 0);
+  own.read(head.data(), static_cast<std::streamsize>(head.size()));
+  std::ofstream(library, std::ios::binary) << head;
+  EXPECT_EQ(std::system(again.c_str()), 0);
+  std::filesystem::remove(library);
+  ASSERT_EQ(mkfifo(library.c_str(), 0600), 0);
+  EXPECT_EQ(std::system(again.c_str()), 0);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -15,6 +15,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <optional>
+
+#include "dynamix/rpc/address.h"
 
 namespace dynamix {
 namespace {
@@ -63,14 +66,13 @@ Status Listener::Bind() {
     const std::string path = address.substr(address.starts_with("unix://") ? 7 : 5);
     return BindUnix(path);
   }
-  const std::size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return Error{"expected HOST:PORT"};
-  std::string host = address.substr(0, colon), port = address.substr(colon + 1);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const std::optional<HostPort> wanted = ParseHostPort(address);
+  if (!wanted) return Error{"expected " + std::string(kHostPortForm)};
+  const std::string port = std::to_string(wanted->port);
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  if (const int code = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); code != 0)
+  if (const int code = getaddrinfo(wanted->host.c_str(), port.c_str(), &hints, &found); code != 0)
     return Error{gai_strerror(code)};
   // A name may have several addresses: all of them, on one port.
   std::string problem;

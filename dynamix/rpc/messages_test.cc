@@ -5,6 +5,7 @@
 
 #include "dynamix/core/rng.h"
 #include "dynamix/core/testing/filled_report.h"
+#include "dynamix/rpc/address.h"
 #include "dynamix/rpc/arbitrator.pb.h"
 #include "dynamix/rpc/security.h"
 #include "dynamix/rpc/service.h"
@@ -194,7 +195,21 @@ TEST(MessagesTest, AnyBytesAreParsedOrRefused) {
   }
 }
 
-TEST(SecurityTest, LoopbackIsWhatOnlyThisMachineReaches) {
+TEST(AddressTest, HasAHostAndAPortThatExists) {
+  const auto parse = [](const char* text) {
+    const std::optional<HostPort> parsed = ParseHostPort(text);
+    return parsed ? parsed->host + "|" + std::to_string(parsed->port) : "none";
+  };
+  EXPECT_EQ(parse("127.0.0.1:0"), "127.0.0.1|0");
+  EXPECT_EQ(parse("node-1:65535"), "node-1|65535");
+  EXPECT_EQ(parse("[::1]:7040"), "::1|7040");
+  for (const char* wrong : {"", "host", "host:", ":7040", "[]:1", "host:65536", "host:70000",
+                            "host:-1", "host:+1", "host: 1", "host:1 ", "host:0x50", "host:http",
+                            "host:99999999999999999999"})
+    EXPECT_EQ(parse(wrong), "none") << wrong;
+}
+
+TEST(AddressTest, LoopbackIsWhatOnlyThisMachineReaches) {
   for (const char* inside :
        {"127.0.0.1:0", "127.8.8.8:1", "localhost:7040", "[::1]:7040", "unix:/run/dynamix"})
     EXPECT_TRUE(IsLoopback(inside)) << inside;

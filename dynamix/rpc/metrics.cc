@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "dynamix/core/input_error.h"
+#include "dynamix/rpc/address.h"
 #include "dynamix/rpc/web_server.h"
 
 namespace dynamix {
@@ -267,6 +268,7 @@ Metrics::Metrics(std::unique_ptr<Implementation> implementation)
 Metrics::~Metrics() = default;
 
 Result<std::unique_ptr<Metrics>> Metrics::Start(const std::string& address, const TlsFiles& tls) {
+  RequireHostPort("metrics", address);
   if (tls.empty() && !IsLoopback(address))
     throw InputError::OutOfRange("metrics", address,
                                  "a loopback address, or certificates for any other");

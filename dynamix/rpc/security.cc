@@ -32,15 +32,6 @@ std::string CheckTls(const TlsFiles& files) {
   return "";
 }
 
-bool IsLoopback(std::string_view address) {
-  if (address.starts_with("unix:")) return true;
-  const std::string_view host = address.substr(0, address.rfind(':'));
-  if (host == "localhost" || host == "[::1]") return true;
-  // Four numbers: "127.evil.example" is a name anybody can own.
-  return host.starts_with("127.") && std::count(host.begin(), host.end(), '.') == 3 &&
-         host.find_first_not_of("0123456789.") == std::string_view::npos;
-}
-
 bool MaySpeakAs(const std::vector<std::string>& names, const WorkerName& worker) {
   const std::string job = "dynamix://job/" + worker.job + "/rank/";
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {

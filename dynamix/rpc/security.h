@@ -26,9 +26,6 @@ struct TlsFiles {
 // a certificate that has expired. Empty: nothing.
 std::string CheckTls(const TlsFiles& files);
 
-// True when only this machine can reach `address` (HOST:PORT, [V6]:PORT or unix:PATH).
-bool IsLoopback(std::string_view address);
-
 // Do these names of a certificate allow to speak as `worker`, as an administrator, to read metrics?
 bool MaySpeakAs(const std::vector<std::string>& names, const WorkerName& worker);
 bool MayAdminister(const std::vector<std::string>& names);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "dynamix/core/input_error.h"
+#include "dynamix/rpc/address.h"
 #include "dynamix/rpc/arbitrator.grpc.pb.h"
 #include "dynamix/rpc/async_server.h"
 #include "dynamix/rpc/health.grpc.pb.h"
@@ -295,6 +296,7 @@ void Limit(const ServiceOptions& options, grpc::ServerBuilder& builder) {
 }  // namespace
 
 void ServiceOptions::Validate() const {
+  if (!address.starts_with("unix:")) RequireHostPort("address", address);
   if (tls.empty() && !IsLoopback(address))
     throw InputError::OutOfRange("address", address,
                                  "a loopback address, or certificates for any other");

@@ -3,10 +3,10 @@
 #include <httplib.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <thread>
 
+#include "dynamix/rpc/address.h"
 #include "dynamix/rpc/pem.h"
 
 namespace dynamix {
@@ -114,15 +114,10 @@ WebServer::~WebServer() = default;
 Result<std::unique_ptr<WebServer>> WebServer::Start(const WebServerOptions& options,
                                                     std::map<std::string, WebPage> pages) {
   const std::string& address = options.address;
-  const std::size_t colon = address.rfind(':');
-  int port = -1;
-  if (colon != std::string::npos)
-    std::from_chars(address.data() + colon + 1, address.data() + address.size(), port);
-  if (port < 0 || port > 65535) return Error{address + ": expected HOST:PORT"};
-  std::string host = address.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const std::optional<HostPort> wanted = ParseHostPort(address);
+  if (!wanted) return Error{address + ": expected " + std::string(kHostPortForm)};
   auto implementation = std::make_unique<Implementation>(options, pages);
-  if (Status listens = implementation->Listen(host, port); !listens)
+  if (Status listens = implementation->Listen(wanted->host, wanted->port); !listens)
     return Error{"cannot serve on " + address + ": " + listens.error()};
   return std::unique_ptr<WebServer>(new WebServer(std::move(implementation)));
 }

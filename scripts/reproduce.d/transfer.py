@@ -10,11 +10,12 @@ CLAIM = ("A policy that was learned without an architecture, used on it, against
 BEFORE = "A short test of before is in [history.md](history.md#simulated-jobs-sim)."
 DATA = ["fashion_mnist", "bible"]
 
-# name -> what it is called, flags of the learner that did not see it, of the one that did, workload and workers it is used on
+# name -> what it is called, flags of the learner that did not see it, of the one that did, workload and workers it is used on.
+# The transformer is used in real jobs only: its quadratic does not reach its target from the held-out scenarios' start batches.
 PAIRS = {"vgg": ("VGG16 to VGG19", ["--fitted", "vgg16_cifar10"], ["--fitted", "vgg19_cifar10"], "vgg19_cifar10", 8),
          "resnet": ("ResNet18 to ResNet34", ["--fitted", "resnet18_cifar10"], ["--fitted", "resnet34_cifar10"],
                     "resnet34_cifar10", 8),
-         "text": ("CNN to transformer", ["--fitted", "cnn_cifar10"], ["--fitted", "transformer_moby"], "transformer_moby", 8),
+         "text": ("CNN to transformer", ["--fitted", "cnn_cifar10"], ["--fitted", "transformer_moby"], None, None),
          "workers": ("8 to 32 workers", ["--max-workers", "8"], ["--max-workers", "32"], "vgg16_cifar10", 32)}
 # Of the validation jobs those that train a transformer: real SGD.
 TRANSFORMER = ["validation-03", "validation-09", "validation-20", "validation-22", "validation-26", "validation-35",
@@ -27,15 +28,16 @@ def steps(place):
         files = {}
         for kind, flags in (("without", without), ("with", with_it)):
             files[kind] = place.path(f"{name}-{kind}.safetensors")
-            made.append(learn(f"{name}-{kind}", flags, place, 6))
+            made.append(learn(f"{name}-{kind}", flags, place, 0.4))
         policies = ",".join(["static", "composite", *files.values()])
         after = tuple(f"learn-{name}-{kind}" for kind in files)
+        if workload is None:
+            made.append(population.step("use-text-real", "validation-jobs", policies, place, 4, TRANSFORMER, after=after))
+            continue
         made.append(Step(f"use-{name}",
                          ["dynamix", "evaluate", "--suite", "validation" if place.quick else "held_out", "--workloads", workload,
-                                         "--workers", workers, "--seeds", 1 if place.quick else 2, "--policies", policies,
-                                         "--no-static-sizes", "--no-bounds", "--threads", 1, "--json"], 1.5, after=after))
-        if name == "text":
-            made.append(population.step("use-text-real", "validation-jobs", policies, place, 4, TRANSFORMER, after=after))
+                          "--workers", workers, "--seeds", 1 if place.quick else 2, "--policies", policies,
+                          "--no-static-sizes", "--no-bounds", "--threads", 1, "--json"], 1.5, after=after))
     return made
 
 
