@@ -1,6 +1,7 @@
 #include "dynamix/rpc/web_server.h"
 
 #include <httplib.h>
+#include <netinet/tcp.h>
 
 #include <cerrno>
 #include <cstring>
@@ -13,6 +14,7 @@ namespace dynamix {
 namespace {
 
 constexpr int kTimeoutS = 2;
+constexpr int kBacklog = 512;
 
 bool SetUpTls(SSL_CTX& context, const TlsFiles& tls, bool ask_certificate) {
   const Certificate own = ReadCertificate(tls.certificate);
@@ -68,10 +70,13 @@ class WebServer::Implementation {
     server_->new_task_queue = [threads = options.threads] {
       return new httplib::ThreadPool(threads);
     };
-    // The library's own options would let another process share the port.
-    server_->set_socket_options([](int socket) {
+    // The library's own options would let another process share the port. Whoever connects and says
+    // nothing stays with the kernel, and keeps no thread from those who ask.
+    server_->set_socket_options([this](int socket) {
       const int on = 1;
       setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+      setsockopt(socket, IPPROTO_TCP, TCP_DEFER_ACCEPT, &kTimeoutS, sizeof kTimeoutS);
+      socket_ = socket;
     });
     for (const auto& [path, page] : pages)
       server_->Get(path, [page = page, secure](const httplib::Request& request,
@@ -94,6 +99,7 @@ class WebServer::Implementation {
                                  : server_->bind_to_port(host, port);
     if (!bound) return Error{errno != 0 ? std::strerror(errno) : "no such address"};
     if (port != 0) port_ = port;
+    (void)::listen(socket_, kBacklog);  // the library's own is five
     thread_ = std::thread([this] { server_->listen_after_bind(); });
     return Nothing{};
   }
@@ -102,6 +108,7 @@ class WebServer::Implementation {
 
  private:
   std::unique_ptr<httplib::Server> server_;
+  int socket_ = -1;  // the library's
   int port_ = 0;
   std::thread thread_;
 };
