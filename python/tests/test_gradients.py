@@ -3,6 +3,7 @@ import contextlib
 import sys
 import weakref
 
+import numpy
 import pytest
 import torch
 from torch import nn
@@ -10,7 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import dynamix
 import dynamix.torch
-from dynamix.torch._exchange import Exchange, _keep_sent, scale
+from dynamix.torch._exchange import Exchange, _given, _keep_sent, scale
 from ranks import Wanders, network, run_ranks, samples, weights
 
 OPTIMIZERS = {
@@ -86,13 +87,20 @@ def _exits(rank, size):
     model(torch.ones(2, 6)).sum().backward()
     before = sys.getrefcount(exchange)
     _keep_sent(weakref.ref(exchange))
-    return len(exchange._sent), sys.getrefcount(exchange) - before
+    _given.clear()
+    exchange.gather(numpy.ones(2))
+    exchange.begin(1, None, [])
+    exchange.tail.samples()
+    exchange.reset()
+    return len(exchange._sent), sys.getrefcount(exchange) - before, len(_given), sys.getrefcount(_given)
 
 
 def test_what_was_sent_is_kept_beyond_the_end_of_the_interpreter():
     """A thread of the group that lets go of it as the last one would abort the process."""
-    for buckets, references in run_ranks(2, _exits):
+    for buckets, references, given, holders in run_ranks(2, _exits):
         assert buckets > 0 and references == 1
+        assert given == 2, "the row of numbers and the tail"
+        assert holders > 3, "its module, this module, the call, and one who never lets go"
     _keep_sent(lambda: None)  # a job that is gone
 
 

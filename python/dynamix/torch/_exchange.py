@@ -15,6 +15,7 @@ kept as tensors and events, and read once per window. On a CPU the last bucket's
 buckets, as DDP would right after it.
 """
 import atexit
+import collections
 import contextlib
 import ctypes
 import time
@@ -29,6 +30,20 @@ from dynamix import _check, _core
 
 _ITEMS = {torch.float32: 4, torch.float64: 8}  # bytes of a number
 _SMALL = 1 << 16  # numbers that are not worth several threads
+
+
+# The works and tensors that were given to a group last. A thread of the group holds a work for some
+# time after it is done; were it the last to let go of the tensor while the interpreter ends, it would
+# ask for the interpreter, and abort the process. So these outlive everything.
+_given = collections.deque(maxlen=16)
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(_given))
+
+
+def sum_over_ranks(tensor, group):
+    """The work that sums `tensor`, a small one, over the ranks of `group`, in place."""
+    work = group.allreduce([tensor])
+    _given.append((work, tensor))
+    return work
 
 
 class HostClock:
@@ -60,7 +75,7 @@ class Tail:
 
     def __init__(self, samples, word, device, group):
         self._sums = torch.tensor([samples, *word], dtype=torch.float64).to(device, non_blocking=True)
-        self._work = group.allreduce([self._sums])
+        self._work = sum_over_ranks(self._sums, group)
         self._host = None
         self._copied = None
         self._values = None  # the sums as numbers
@@ -177,7 +192,7 @@ class Exchange:
     def _sum(self, numbers):
         """Over ranks. The group knows this call by heart: gradients take it."""
         numbers = torch.from_numpy(numbers).to(self.device)
-        self.group.allreduce([numbers]).wait()
+        sum_over_ranks(numbers, self.group).wait()
         return numbers.cpu().numpy()
 
     def begin(self, samples, total, word):
@@ -263,8 +278,6 @@ class Exchange:
 
 
 def _keep_sent(exchange):
-    """As the interpreter ends. A thread of the group may hold a work that is done for some time yet;
-    were it the last to let go of its bucket or tail, it would ask for the interpreter, and abort the
-    process."""
+    """As the interpreter ends: its buckets outlive everything, as _given does."""
     if exchange() is not None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(exchange()))

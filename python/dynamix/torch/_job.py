@@ -17,7 +17,7 @@ from dynamix import Recorder, _check, _core
 from dynamix._policy import make_bounds, make_settings
 from dynamix.torch import _state
 from dynamix.torch._advice import InProcess, Remote
-from dynamix.torch._exchange import Exchange
+from dynamix.torch._exchange import Exchange, sum_over_ranks
 from dynamix.torch._loader import Loader, count_samples
 from dynamix.torch._rate import RateRule, base_rate, is_adaptive
 from dynamix.torch._rounds import Rounds
@@ -206,7 +206,7 @@ class Job:
         for buffer in self._model.module.buffers():
             if buffer.is_floating_point():
                 mean = buffer.double() * weight
-                dist.all_reduce(mean, group=self._exchange.group)
+                sum_over_ranks(mean, self._exchange.group).wait()
                 buffer.copy_(mean)
 
     # What it is.
