@@ -33,6 +33,8 @@ std::string DidYouMean(std::string_view word, const std::vector<std::string>& ch
     distance = d;
     nearest = &choice;
   }
+  for (const std::string& choice : choices)
+    if (nearest == nullptr && word.size() > 2 && choice.starts_with(word)) nearest = &choice;
   return nearest != nullptr ? "; did you mean " + *nearest + "?" : "";
 }
 

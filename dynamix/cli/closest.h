@@ -11,7 +11,7 @@ namespace dynamix {
 int EditDistance(std::string_view a, std::string_view b);
 
 // "; did you mean NAME?" for the choice nearest to `word`; empty when none is near: at most a third
-// of the word's letters, and two at least, may be wrong.
+// of the word's letters, and two at least, may be wrong, or the choice begins with the word.
 std::string DidYouMean(std::string_view word, const std::vector<std::string>& choices);
 
 }  // namespace dynamix

@@ -21,6 +21,8 @@ TEST(ClosestTest, NamesTheNearestChoiceOrNone) {
   EXPECT_EQ(DidYouMean("adam", choices), "");
   EXPECT_EQ(DidYouMean("anything", {}), "");
   EXPECT_EQ(DidYouMean("x", {"ab"}), "");
+  EXPECT_EQ(DidYouMean("data", {"models", "datasets"}), "; did you mean datasets?");
+  EXPECT_EQ(DidYouMean("go", {"goodput"}), "");
 }
 
 }  // namespace

@@ -167,6 +167,11 @@ def check_values(work, commands):
     for command, flag in numbers:
         refused = run(*command.split(), flag, "nan")
         assert refused.returncode == 2 and f"{flag}: Value nan is not a number" in refused.stderr, (command, flag, refused)
+    for words, told in ((["list"], "a command is missing: one of policies, workloads, scenarios, models, datasets"),
+                        (["list", "data"], "data is not known; did you mean datasets?"),
+                        (["tran"], "tran is not known; did you mean train?"), ([], "a command is missing: one of evaluate")):
+        refused = run(*words)
+        assert refused.returncode == 2 and refused.stderr.startswith(f"dynamix: {told}"), (words, refused)
     serve = ["arbitrator", "--listen", "127.0.0.1:0"]
     for wrong in ("127.0.0.1:70000", "127.0.0.1:", "127.0.0.1", ":7040", "127.0.0.1:x", "127.0.0.1:-1"):
         for words in (["arbitrator", "--listen", wrong], [*serve, "--metrics", wrong], [*serve, "--dashboard", wrong],

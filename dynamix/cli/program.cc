@@ -47,7 +47,8 @@ std::unique_ptr<spdlog::sinks::sink> MakeLogSink() {
       ShowsColour(STDERR_FILENO) ? spdlog::color_mode::always : spdlog::color_mode::never);
 }
 
-// What a command line with an unknown command or flag may have meant; empty when all are known.
+// What a command line with an unknown command or flag may have meant, or which command it lacks; empty
+// when something else is wrong with it.
 std::string Meant(const CLI::App& app, int argc, char** argv) {
   const CLI::App* command = &app;
   for (int i = 1; i < argc; ++i) {
@@ -71,7 +72,10 @@ std::string Meant(const CLI::App& app, int argc, char** argv) {
     }
     return word + " is not known" + DidYouMean(word.substr(0, word.find('=')), choices);
   }
-  return "";
+  std::string names;
+  for (const CLI::App* each : command->get_subcommands({}))
+    names += (names.empty() ? "" : ", ") + each->get_name();
+  return names.empty() ? "" : "a command is missing: one of " + names;
 }
 
 // Every comparison with NaN is false, so it passes CLI11's checks of ranges.
@@ -115,7 +119,10 @@ int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&, const Word
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) {
       const std::string meant = Meant(app, argc, argv);
-      if (!meant.empty()) std::fprintf(stderr, "dynamix: %s\n", meant.c_str());
+      if (!meant.empty()) {
+        std::fprintf(stderr, "dynamix: %s\nRun with --help for more information.\n", meant.c_str());
+        return kBadInput;
+      }
     }
     const int code = app.exit(error);
     return code == 0 ? 0 : kBadInput;

@@ -112,7 +112,10 @@ def main():
         run("report", runs[0])
         rounds.write_text("".join([*lines[:3], "{broken\n", *lines[3:]]))
         assert "rounds.jsonl:4 is damaged" in run("report", runs[0], code=2).stderr
-        assert "not the folder of a run" in run("report", work, code=2).stderr
+        assert f"not the folder of a run, but of {len(runs) + 2}: name {work}/*" in run("report", work, code=2).stderr
+        rounds.write_text("")
+        assert "has no rounds yet" in (told := run("report", runs[0], code=2).stderr) and "--rounds" in told, told
+        rounds.write_text("".join(lines))
 
         if shutil.which("chromium") is None:
             print("skipped in part: no chromium to open the page with")

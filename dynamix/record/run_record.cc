@@ -30,8 +30,21 @@ std::vector<float> Floats(const json& line, const char* key) {
   return values;
 }
 
+int RunsIn(const fs::path& folder) {
+  std::error_code unreadable;
+  int count = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, unreadable))
+    count += fs::exists(entry.path() / "rounds.jsonl", unreadable) ? 1 : 0;
+  return count;
+}
+
 void RequireFile(const fs::path& path) {
-  if (!fs::exists(path)) throw InputError("no " + path.string() + ": not the folder of a run");
+  if (fs::exists(path)) return;
+  const fs::path folder = path.parent_path();
+  std::string why = "no " + path.string() + ": not the folder of a run";
+  if (const int runs = RunsIn(folder); runs > 0)
+    why += ", but of " + std::to_string(runs) + ": name " + (folder / "*").string();
+  throw InputError(why);
 }
 
 // What only the end of a run knows. A run that is not finished has no summary.
@@ -143,7 +156,9 @@ std::vector<RecordedRound> LoadRounds(const fs::path& folder) {
     while (!rounds.empty() && rounds.back().index >= round.index) rounds.pop_back();
     rounds.push_back(std::move(round));
   });
-  if (rounds.empty()) throw InputError(folder.string() + " has no rounds yet");
+  if (rounds.empty())
+    throw InputError(folder.string() + " has no rounds yet. Those of a job that was advised are with its "
+                     "arbitrator: dynamix report " + folder.string() + " --rounds ITS_RUN_FOLDER/JOB");
   return rounds;
 }
 

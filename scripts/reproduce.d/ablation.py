@@ -35,7 +35,7 @@ def steps(place):
         learners = {"full": ([], 1), "no-network": (VARIANTS["no-network"][1], 1)}
     for name, (flags, seed) in learners.items():
         files[name] = place.path(f"{name}.safetensors")
-        made.append(learn(name, [*flags, "--seed", seed], place, 20 if "--updates" in flags else 4))
+        made.append(learn(name, [*flags, "--seed", seed], place, 1.4 if "--updates" in flags else 0.4))
     if place.quick:
         made.append(population.step("use", "validation-jobs", ",".join(["static", *files.values()]), place, 1,
                                     population.quick_jobs(), 0.1,
@@ -45,8 +45,7 @@ def steps(place):
     files["heads"] = place.path("heads.safetensors")
     made.append(Step("merge-heads", ["dynamix", "policy", "merge", *heads, "--out", files["heads"], "--json"], 0.1,
                      after=("learn-full", *(f"learn-seed-{seed}" for seed in range(2, HEADS + 1)))))
-    made.append(population.step("use", "validation-jobs", ",".join(["static", "composite", "default", *files.values()]), place,
-                                65,
+    made.append(population.step("use", "validation-jobs", ",".join(["static", "composite", "default", *files.values()]), place, 50,
                                 after=tuple(step.name for step in made)))
     return made
 
