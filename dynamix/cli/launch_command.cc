@@ -86,6 +86,9 @@ void AddLaunchCommand(CLI::App& app, const std::vector<std::string>& after) {
   command->add_option("-n,--ranks", options->ranks, "Ranks to start on this machine")
       ->check(CLI::Range(1, 4096));
   command->add_option("--address", options->address, "MASTER_ADDR of the ranks")
+      ->check([](const std::string& given) {
+        return given.empty() ? "an address is expected, not ''" : std::string();
+      })
       ->capture_default_str();
   command->add_option("--port", options->port, "MASTER_PORT of the ranks; 0: a free one")
       ->check(CLI::Range(0, 65535))

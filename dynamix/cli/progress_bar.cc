@@ -52,8 +52,9 @@ void ProgressBar::Draw(bool last) {
   if (share_ > begun_share_ && begun_share_ >= 0)
     left = std::min(left, elapsed * (1 - share_) / (share_ - begun_share_));
   char figures[96];
-  std::snprintf(figures, sizeof figures, "%ld/%ld  %.0f s, %.0f s left  ", done_, total_, elapsed,
-                left);
+  // A job that misses its target goes on past what was planned.
+  std::snprintf(figures, sizeof figures, "%ld%s%ld  %.0f s, %.0f s left  ", done_,
+                done_ > total_ ? " of planned " : "/", total_, elapsed, left);
   std::string line = label_ + " [" + bar + "] " + figures + note_;
   // A line that wraps could not be redrawn in place.
   if (const std::size_t width = TerminalWidth(STDERR_FILENO); width > 0 && line.size() >= width)

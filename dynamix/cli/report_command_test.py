@@ -116,6 +116,10 @@ def main():
         rounds.write_text("")
         assert "has no rounds yet" in (told := run("report", runs[0], code=2).stderr) and "--rounds" in told, told
         rounds.write_text("".join(lines))
+        config = (runs[0] / "config.toml").read_text()
+        (runs[0] / "config.toml").write_text("")
+        assert f"dynamix: {runs[0]}/config.toml: " in run("report", runs[0], code=2).stderr
+        (runs[0] / "config.toml").write_text(config)
 
         if shutil.which("chromium") is None:
             print("skipped in part: no chromium to open the page with")

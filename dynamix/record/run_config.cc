@@ -1,5 +1,6 @@
 #include "dynamix/record/run_config.h"
 
+#include "dynamix/core/input_error.h"
 #include "dynamix/job/toml_file.h"
 
 namespace dynamix {
@@ -34,8 +35,12 @@ std::string FormatRunConfig(const RunConfig& config) {
 RunConfig LoadRunConfig(const std::string& path) {
   RunConfig config;
   ReadTomlFile(path, [&](TomlFields& fields) { VisitFields(fields, config); });
-  config.job.workload.Validate();
-  config.job.scenario.Validate();
+  try {
+    config.job.workload.Validate();
+    config.job.scenario.Validate();
+  } catch (const InputError& error) {
+    throw InputError(path + ": " + error.what());
+  }
   return config;
 }
 

@@ -24,6 +24,9 @@ VARIANTS = {"full": ("everything, learned anew", []),
                           ["--actions", "additive,current,local", "--updates", "70"]),
             "window-20": ("learned with windows of 20 iterations", ["--window", "20"]),
             "quadratics": ("learned without miniatures", ["--miniatures", "0"])}
+CAUSE = ("Why so little makes a difference: actions are factors on the batch of the rule `composite`, which alone has {} of the full "
+         "learner's pace. What is learned on top of it is less than these jobs can show, and so is every part of what it is "
+         "learned from. Where no rule is inside, and in the published form, learning has more to do, and does worse.")
 HEADS = 3  # seeds whose heads are merged, and that tell how much chance is in a variant
 
 
@@ -91,6 +94,7 @@ def part(found):
                "score in simulation"], rows),
         prose(f"Slower than the full learner: {names_of(matters)}. Faster: {names_of(harms)}. No clear difference: "
               f"{names_of(idle)}."),
+        *([prose(CAUSE.format(over["composite"]))] if idle and over["composite"].low <= 1 <= over["composite"].high else []),
         prose("Policies: " + list_of(f"`{name}` {one[:12]}" for name, one in found["policies"].items() if one) + ".")])
     return Part(goals, text, {"ablation": chart("Pace over the full learner's, a dot per validation job", "faster than the full learner",
                                                 [row_of(name, ratio) for name, ratio in over.items()], right="slower")})
