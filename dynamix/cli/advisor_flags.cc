@@ -10,7 +10,7 @@
 namespace dynamix {
 namespace {
 
-constexpr std::size_t kMostPemBytes = 1 << 20;   // a long chain has some 100 KiB
+constexpr std::size_t kMostPemBytes = 1 << 20;    // a long chain has some 100 KiB
 constexpr std::size_t kMostTokenBytes = 1 << 10;  // it goes with every call, beside other headers
 
 std::string ReadText(const std::string& flag, const std::string& path, std::size_t most) {

@@ -235,8 +235,7 @@ void AddServingFlags(CLI::App& command, ArbitratorFlags& flags) {
   add("--valid-windows", flags.valid_windows, "windows until advice is too old to follow")
       ->check(CLI::Range(1, 1000));
   add("--max-jobs", flags.max_jobs, "jobs at once")->check(CLI::Range(1, 100000));
-  add("--max-connections", flags.max_connections,
-      "at once; fewer if files are limited (ulimit -n)")
+  add("--max-connections", flags.max_connections, "at once; fewer if files are limited (ulimit -n)")
       ->check(CLI::Range(1, 1000000));
   add("--seed", flags.seed, "of everything random")
       ->check(CLI::Range(0, std::numeric_limits<int>::max()));
@@ -279,9 +278,8 @@ void AddArbitratorCommand(CLI::App& app) {
   AddDashboardFlags(*command, flags->dashboard);
   AddTlsFlags(*command, flags->tls);
   command->add_option("--tls-name", flags->tls_name, "--swap: name in its certificate");
-  const CLI::Option* swap =
-      command->add_option("--swap", flags->swap,
-                      "ask the arbitrator at --listen to serve another policy, by name");
+  const CLI::Option* swap = command->add_option(
+      "--swap", flags->swap, "ask the arbitrator at --listen to serve another policy, by name");
   command->add_flag("--reload", flags->reload,
                     "ask the arbitrator at --listen to read its policy file again (SIGHUP does, "
                     "and certificates)");

@@ -157,8 +157,10 @@ std::vector<RecordedRound> LoadRounds(const fs::path& folder) {
     rounds.push_back(std::move(round));
   });
   if (rounds.empty())
-    throw InputError(folder.string() + " has no rounds yet. Those of a job that was advised are with its "
-                     "arbitrator: dynamix report " + folder.string() + " --rounds ITS_RUN_FOLDER/JOB");
+    throw InputError(folder.string() +
+                     " has no rounds yet. Those of a job that was advised are with its "
+                     "arbitrator: dynamix report " +
+                     folder.string() + " --rounds ITS_RUN_FOLDER/JOB");
   return rounds;
 }
 

@@ -203,9 +203,9 @@ TEST(AddressTest, HasAHostAndAPortThatExists) {
   EXPECT_EQ(parse("127.0.0.1:0"), "127.0.0.1|0");
   EXPECT_EQ(parse("node-1:65535"), "node-1|65535");
   EXPECT_EQ(parse("[::1]:7040"), "::1|7040");
-  for (const char* wrong : {"", "host", "host:", ":7040", "[]:1", "host:65536", "host:70000",
-                            "host:-1", "host:+1", "host: 1", "host:1 ", "host:0x50", "host:http",
-                            "host:99999999999999999999"})
+  for (const char* wrong :
+       {"", "host", "host:", ":7040", "[]:1", "host:65536", "host:70000", "host:-1", "host:+1",
+        "host: 1", "host:1 ", "host:0x50", "host:http", "host:99999999999999999999"})
     EXPECT_EQ(parse(wrong), "none") << wrong;
 }
 
