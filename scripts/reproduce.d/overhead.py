@@ -40,7 +40,7 @@ def steps(place):
 
 
 def condense(outputs):
-    return {output["bench"]: output["results"] for output in outputs.values()}
+    return {step: output["results"] for step, output in outputs.items()}
 
 
 def text(row):
@@ -54,7 +54,7 @@ def is_met(row):
 
 def part(found):
     goals, rows = [], []
-    for bench, results in found.items():
+    for step, results in found.items():
         for row in results:
             what = NAMES.get(row["name"], row["name"].replace("_", " "))
             if row["target"] is not None:
@@ -62,7 +62,7 @@ def part(found):
                 goals.append(Goal(f"{what}: {sign} {row['target']:,g} {row['unit']}".replace(" ratio", ""), text(row),
                                   is_met(row)))
             else:
-                rows.append([what, text(row), f"`scripts/bench {bench}`"])
+                rows.append([what, text(row), f"`scripts/bench {step.removeprefix('bench-')}`"])
     missed = [goal.text.split(":")[0] for goal in goals if not goal.met]
     lead = (f"{len(goals) - len(missed)} of {len(goals)} targets are met. Ratios are of two things measured in one run; other "
             "work on the machine adds to both. Absolute figures, for orientation:")

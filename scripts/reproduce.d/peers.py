@@ -41,20 +41,18 @@ def steps(place):
 
 
 def condense(outputs):
-    tests = [test for suite in outputs["formulas"]["testsuites"] for test in suite["testsuite"]]
-    found = {"formulas": {}}
-    for test in tests:
-        found["formulas"][f"{test['classname']}.{test['name']}"] = {
-            "settings": int(test["settings"]), "furthest": float(test["furthest"]), "passed": "failures" not in test}
-    quiet = [population.condense(output)["jobs"] for name, output in outputs.items() if name.startswith("quiet")]
-    if quiet:
-        found["quiet"] = sum(quiet, [])
-    return found
+    return {step: tests(output) if step == "formulas" else population.condense(output)["jobs"] for step, output in outputs.items()}
+
+
+def tests(output):
+    return {f"{test['classname']}.{test['name']}": {"settings": int(test["settings"]), "furthest": float(test["furthest"]),
+                                                    "passed": "failures" not in test}
+            for suite in output["testsuites"] for test in suite["testsuite"]}
 
 
 def part(found):
     goals = []
-    for name, (what, unit, limit) in TESTS.items():
+    for name, (what, unit, limit) in TESTS.items() if "formulas" in found else ():
         one = found["formulas"][name]
         goals.append(Goal(f"{what}, at most {unit.format(limit)} from the published, same measurements",
                           f"{unit.format(one['furthest'])} at most, in {one['settings']} settings",
@@ -62,9 +60,10 @@ def part(found):
     text = prose("The formulas are written out in `dynamix/policies/goodput_test.cc` and `rules_test.cc`, term by term as "
                  "their authors have them, and share no code with the rules. A power of two of 0.2 is 15 %: `goodput` "
                  "searches in steps, and near its best goodput is flat. One sample is rounding.")
-    if "quiet" not in found:
+    quiet = [job for step, jobs in found.items() if step.startswith("quiet") for job in jobs
+             if job["factors"]["cluster"] == "quiet"]
+    if not quiet:
         return Part(goals, text)
-    quiet = [job for job in found["quiet"] if job["factors"]["cluster"] == "quiet"]
     policies = [policy for policy in quiet[0]["times"] if policy != "static"]
     ratios = {policy: population.ratio(quiet, policy) for policy in policies}
     tuned = [job for job in quiet if job["factors"]["start"] == "tuned"]

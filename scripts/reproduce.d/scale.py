@@ -44,14 +44,13 @@ def steps(place):
 
 
 def condense(outputs):
-    found = {"sim": [], "virtual": [], "hindsight": {}}
-    for name, output in outputs.items():
-        kind, workers = name.split("-")
-        if kind == "hindsight":
-            found[kind][workers] = times(output["results"])
-        else:
-            found[kind] += [result_of(one) for one in output["results"]]
-    return found
+    return {step: times(output["results"]) if step.startswith("hindsight") else [result_of(one) for one in output["results"]]
+            for step, output in outputs.items()}
+
+
+def of_kind(found, kind):
+    """By number of workers."""
+    return {int(step.split("-")[1]): one for step, one in found.items() if step.startswith(kind)}
 
 
 def times(results):
@@ -97,7 +96,7 @@ def ratio(results, policy, workers):
 def part(found):
     goals, texts, charts = [], [], {}
     for backend, what in (("virtual", "real SGD"), ("sim", "simulated")):
-        results = found[backend]
+        results = sum(of_kind(found, backend).values(), [])
         if not results:
             continue
         counts = sizes(results)
@@ -131,16 +130,15 @@ def part(found):
         rows = [row_of(f"{policy}, {n:,}", ratio(results, policy, n), color) for n in counts
                 for color, policy in enumerate(policies_of(results)) if policy not in ("static", "balanced")]
         charts[f"scale_{backend}"] = chart(f"Time over static's, {what}, by number of workers", "faster than static", rows)
-    if found.get("hindsight"):
-        texts.append(hindsight(found["hindsight"], goals))
+    if of_kind(found, "hindsight"):
+        texts.append(hindsight(of_kind(found, "hindsight"), goals))
     return Part(goals, "\n\n".join(texts), charts)
 
 
 def hindsight(results, goals):
     """Against bounds that know the job: adds its goals, returns its text."""
-    counts = sorted(map(int, results))
-    over = lambda policy, bound, n: Ratio([own / other for own, other in zip(results[str(n)][policy],  # noqa: E731
-                                                                             results[str(n)][bound])])
+    counts = sorted(results)
+    over = lambda policy, bound, n: Ratio([own / other for own, other in zip(results[n][policy], results[n][bound])])  # noqa: E731
     own = {n: over("default", "clairvoyant", n).mean for n in counts}
     goals.append(Goal(f"within 15 % of the clairvoyant bound, held-out quadratics, {list_of(map(str, counts))} workers",
                       ", ".join(f"{one:.2f}" for one in own.values()), all(one <= 1.15 for one in own.values())))
