@@ -8,6 +8,7 @@ CLAIM = ("The 63 jobs of [judge.md](judge.md), real SGD of seven models on model
          "policy that ships does to jobs that people have.")
 BEFORE = "What the judge said on 17 November 2026 is in [history.md](history.md#the-judge-virtual)."
 DATA = ["fashion_mnist", "cifar10", "bible"]
+PARTIAL = True
 
 POLICIES = ("static,balanced,base,noise_scale,goodput,composite,default,guarded:default,"
             "steps:static,steps:default")
@@ -16,19 +17,25 @@ JOBS = 63
 
 def steps(place):
     if place.quick:  # never the judge's own jobs
-        return [population.step("judge", "validation-jobs", "static,balanced,default", place, 1, population.quick_jobs(), 0.1,
-                                again="default")]
-    step = population.step("judge", "judge", POLICIES, place, 105, again="default")
+        jobs = population.quick_jobs()
+        return [population.step(name, "validation-jobs", "static,balanced,default", place, 1, jobs, 0.1, again=again)
+                for name, again in (("judge", None), ("again", "default"))]
+    judge = population.step("judge", "judge", POLICIES, place, 90)
     runs = JOBS * (len(POLICIES.split(",")) + 1)  # and the references
-    step.watch = lambda: len(list((place.root / "runs/judge").glob("judge-*.json"))) / runs
-    return [step]
+    judge.watch = lambda: len(list((place.root / "runs/judge").glob("judge-*.json"))) / runs
+    # The runs of its first policies are those of the step before.
+    return [judge, population.step("again", "judge", "static,default", place, 15, again="default")]
 
 
 def condense(outputs):
-    return population.condense(outputs["judge"])
+    again = {"again": population.rounded(outputs["again"]["again"])} if "again" in outputs else {}
+    return {**({"judge": population.condense(outputs["judge"])} if "judge" in outputs else {}), **again}
 
 
-def part(found):
+def part(steps_found):
+    if "judge" not in steps_found:
+        return Part([], prose("The judge itself was not run."), {})
+    found, again = steps_found["judge"], steps_found.get("again")
     best = found["best_rule"]
     jobs, own = found["jobs"], found["summary"]["default"]
     against = own[f"vs_{best}"]
@@ -52,7 +59,6 @@ def part(found):
                               ratio.mean <= 0.54))
     goals.append(Goal("never more than 5 % slower than static",
                       f"worst {worst['worst_ratio']:.2f}; {len(lost)} of {len(jobs)} jobs", not lost))
-    again = found.get("again")
     if again:
         regretted = [one["name"] for one in again["jobs"] if one["regretted"]]
         goals.append(Goal(f"the same of lost jobs with {again['seeds']} other seeds each, whose interval lies above 5 %",

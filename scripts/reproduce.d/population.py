@@ -38,7 +38,7 @@ def condense(output, names=None):
              and look["checksum"] == checksums.get("default")]
     return {"suite": output["suite"], "version": output["version"], "whole": output["whole"], "best_rule": output["best_rule"],
             "policies": {called(one["name"]): one["checksum"] for one in output["policies"]}, "summary": rounded(summary),
-            "jobs": jobs, "left_out": output.get("left_out", []), "again": rounded(output.get("again")),
+            "jobs": jobs, "left_out": output.get("left_out", []),
             "first_look": min((look["date"] for look in looks), default=None)}
 
 
