@@ -51,3 +51,23 @@ def samples_of(told):
 def page_data(report):
     """What a page of runs draws."""
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', report.read_text(), re.S).group(1))
+
+
+PARTS = ("compute", "exchange", "rest", "iteration")
+
+
+def iteration_parts(folder, first=5):
+    """Means over windows, in ms: the slowest worker's compute, the exchange after it, what is neither, and all."""
+    sums, windows = dict.fromkeys(PARTS, 0.0), 0
+    for line in (folder / "rounds.jsonl").read_text().splitlines():
+        told = json.loads(line)
+        reports = [one for one in told.get("reports", []) if one]
+        if not reports or told["round"] < first:
+            continue
+        compute = max(one["compute_ms"] for one in reports)
+        exchange = sum(one["communication_ms"] for one in reports) / len(reports)
+        whole = max(one["iteration_ms"] for one in reports)
+        windows += 1
+        for what, value in zip(PARTS, (compute, exchange, whole - compute - exchange, whole)):
+            sums[what] += value
+    return {what: round(total / windows, 2) for what, total in sums.items()}
