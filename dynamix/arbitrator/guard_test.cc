@@ -53,7 +53,8 @@ TEST(GuardTest, APolicyThatHarmsIsStoppedAndGetsAnotherChanceLater) {
 }
 
 // Two workers of 1 ms per sample, 8 ms of exchange, start 16 each and a base batch of 32, rule none:
-// a step is worth 1 - 0.06 - 0.3 w 32 / B with w = noise / (noise + 32).
+// a step is worth 1 - 0.06 - 0.3 w 32 / B with w = noise / (noise + 32): after 100 iterations half of
+// the noise has gathered.
 Round PlainRound(int batch, double noise, double slower = 1) {
   Round round;
   round.seconds = 1;
@@ -64,6 +65,7 @@ Round PlainRound(int batch, double noise, double slower = 1) {
     entry.start_batch = 16;
     entry.batch = batch;
     Report& report = entry.report.emplace();
+    report.window = 4;
     report.iterations = 20;
     report.local_batch = batch;
     report.compute_ms = slower * batch;

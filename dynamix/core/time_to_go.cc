@@ -9,8 +9,9 @@
 //   P(B) = f (1 - curvature - noise)
 //   curvature = k_c f                       0 with AdaScale, whose f is chosen so that the rate is
 //                                           safe for the noise at B
-//   noise     = k_n w f B_0 / B
+//   noise     = k_n w u f B_0 / B
 //   w         = phi / (phi + B_0)
+//   u         = n / (n + n_0)               n iterations so far
 //
 // Adam and its kin divide a step by the root of the second moment, G^2 and the noise's phi G^2 / B
 // together: noise takes from the direction, and what a step of that length costs is the same at
@@ -26,7 +27,10 @@
 // near 1 at whatever batch the job runs (the noise floor), so it would ask for more and more samples.
 // Noise takes the part k_n at the base batch, and elsewhere the part grows with f B_0 / B, the job's
 // temperature (rate over batch) relative to its base. While phi is far below B_0 there is no noise to
-// speak of, hence w.
+// speak of, hence w. Noise also has to gather: a direction of curvature h is at its noise floor after
+// some 1 / (eta h) steps, so at first steps move the weights, and later more and more of what they do
+// is to keep the noise down, hence u. With the same k_n from the first iteration to the last, either
+// short jobs take batches that are too large or long jobs too small ones.
 //
 // The schedule. Its clock (learning_rate.h) counts A(B) samples for a step, B by samples and f B_0 by
 // steps. At the part s of the schedule, x S more of its S samples at batch B are x S / A steps and
@@ -75,6 +79,15 @@ double KnownProgress(const Round& round) {
   return IsMissing(progress) ? 0 : progress;
 }
 
+// u: how far noise has gathered.
+double Gathered(const Round& round, double burn_in) {
+  double iterations = 0;
+  for (const RoundEntry& entry : round.entries)
+    if (entry.Reported())
+      iterations = std::max(iterations, (entry.report->window + 1.0) * entry.report->iterations);
+  return iterations / (iterations + burn_in);
+}
+
 }  // namespace
 
 TimeToGo::ScheduleAhead::ScheduleAhead(Schedule schedule, double start)
@@ -104,7 +117,7 @@ TimeToGo::TimeToGo(const Round& round, double noise, const TimeToGoOptions& opti
       adaptive_(round.adaptive),
       base_(BaseBatch(round)),
       noise_(noise),
-      noise_part_(options.noise * noise / (noise + base_)),
+      noise_part_(options.noise * Gathered(round, options.burn_in) * noise / (noise + base_)),
       curvature_part_(round.adaptive                              ? options.adaptive
                       : round.rule == LearningRateRule::kAdaScale ? 0
                                                                   : options.curvature),

@@ -11,7 +11,8 @@
 namespace dynamix {
 
 struct TimeToGoOptions {
-  double noise = 0.3;       // k_n: part of a step that noise takes at the base batch
+  double noise = 0.6;       // k_n: part of a step that noise takes at the base batch, in the end
+  double burn_in = 100;     // n_0: iterations after which it takes half of that
   double curvature = 0.06;  // k_c: part of a step that curvature takes at the base rate
   double adaptive = 0.36;   // k_a: part of a step that both take, with Adam and its kin
   double horizon = 0.5;     // part of the schedule ahead in which the base batch gets to the target

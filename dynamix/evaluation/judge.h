@@ -21,7 +21,7 @@ namespace dynamix {
 // What a run computes has this version: raise it with every change of training, simulator, rules or
 // states after which the same job gives other figures (CONTRIBUTING.md). The hash of the features is
 // part of the version without anybody's help.
-inline constexpr int kRunVersion = 4;
+inline constexpr int kRunVersion = 5;
 
 // What ends a job.
 struct JobTarget {

@@ -10,6 +10,12 @@
 namespace dynamix {
 namespace {
 
+// Part of a step that noise takes at the base batch of 256, at a noise scale of 500.
+double NoisePart(double iterations = 10000) {
+  const TimeToGoOptions options;
+  return options.noise * iterations / (iterations + options.burn_in) * 500 / 756;
+}
+
 // A loop under `composite` with the job's rule and schedule.
 Loop Composite(LearningRateRule rule, Schedule schedule, std::string_view policy = "composite") {
   Loop loop(policy, {1, 1, 2, 4}, 64);
@@ -34,7 +40,7 @@ TEST(CompositePolicyTest, OnAConstantScheduleItTakesTheMostProgressPerSecond) {
         if (adaptive)
           return f * (std::sqrt((756.0 / 256) / ((batch + 500) / batch)) - options.adaptive * f) /
                  iteration_ms;
-        const double noise = options.noise * 500 / 756 * f * 256 / batch;
+        const double noise = NoisePart() * f * 256 / batch;
         const double curvature = rule == LearningRateRule::kAdaScale ? 0 : options.curvature * f;
         return f * (1 - curvature - noise) / iteration_ms;
       };
@@ -45,11 +51,31 @@ TEST(CompositePolicyTest, OnAConstantScheduleItTakesTheMostProgressPerSecond) {
   }
 }
 
+// At half of k_n after n_0 iterations.
+TEST(CompositePolicyTest, NoiseGathersWithIterations) {
+  for (const int iterations : {20, 100, 10000}) {
+    Loop loop = Composite(LearningRateRule::kNone, Schedule::kConstant);
+    loop.iterations = iterations;
+    loop.Run(60);
+    const auto rate = [&](double batch) {
+      const double noise = NoisePart(iterations) * 256 / batch;
+      return (1 - TimeToGoOptions().curvature - noise) / (5 + batch / 8 + 30);
+    };
+    const double best = BatchOfMost(rate);
+    EXPECT_GT(rate(loop.global_batch()), 0.97 * rate(best)) << iterations;
+    EXPECT_NEAR(std::log2(loop.global_batch() / best), 0, 0.35) << iterations;
+  }
+  EXPECT_DOUBLE_EQ(NoisePart(100), 0.5 * TimeToGoOptions().noise * 500 / 756);
+}
+
 TEST(CompositePolicyTest, GrowsFurtherTheMoreTheRateGrowsWithTheBatch) {
   Loop none = Composite(LearningRateRule::kNone, Schedule::kCosine);
   Loop sqrt = Composite(LearningRateRule::kSqrt, Schedule::kCosine);
   Loop linear = Composite(LearningRateRule::kLinear, Schedule::kCosine);
-  for (Loop* loop : {&none, &sqrt, &linear}) loop->Run(40);
+  for (Loop* loop : {&none, &sqrt, &linear}) {
+    loop->communication_ms = 100;
+    loop->Run(40);
+  }
   EXPECT_LT(none.global_batch(), sqrt.global_batch());
   EXPECT_LT(sqrt.global_batch(), linear.global_batch());
 }
@@ -73,7 +99,7 @@ double LeastTimeToGo(double (*rate)(double batch), double (*advance)(double batc
   constexpr double kStart = 0.1, kStep = 1e-4;
   const auto worth = [&](double batch) {
     const double f = rate(batch);
-    return f * (1 - options.curvature * f - options.noise * 500 / 756 * f * 256 / batch);
+    return f * (1 - options.curvature * f - NoisePart() * f * 256 / batch);
   };
   const auto factor = [](double at) {
     return ScheduleFactor(Schedule::kCosine, std::min(at, 1.0));

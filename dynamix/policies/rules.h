@@ -155,6 +155,7 @@ struct CompositeOptions {
   template <typename Visitor>
   void Visit(Visitor&& visit) {
     visit("noise", to_go.noise, 0.0, 0.9);
+    visit("burn_in", to_go.burn_in, 1.0, 1e6);
     visit("curvature", to_go.curvature, 0.0, 0.09);
     visit("adaptive", to_go.adaptive, 0.0, 0.9);
     visit("horizon", to_go.horizon, 0.0, 1.0);

@@ -30,6 +30,7 @@ class Loop {
 
   std::vector<double> extra_ms;  // a worker's own overhead; empty: none
   double overhead_ms = 0, communication_ms = 10, noise_scale = 500, progress = 0.1;
+  int iterations = 10000;  // so far, in every round
 
   void Run(int rounds) {
     for (int step = 0; step < rounds; ++step) {
@@ -72,6 +73,7 @@ class Loop {
       report.local_batch = round_.entries[i].batch;
       report.compute_ms = ComputeMs(i);
       report.communication_ms = communication_ms;
+      report.window = iterations / report.iterations - 1;
       report.training.noise_scale = noise_scale;
       report.training.progress = progress;
       slowest = std::max(slowest, report.compute_ms);
