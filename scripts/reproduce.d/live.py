@@ -121,5 +121,4 @@ def taken_apart(parts):
             table(["", *(f"{what}, ms" for what in runs.PARTS)], rows),
             prose("Live over modelled, ms, for these policies: " + "; ".join(
                 f"{what} {', '.join(f'{one:+.1f}' for one in some)}" for what, some in more.items()) +
-                  ". Compute is paced, and so as modelled. The exchange is not modelled wrong but measured on two cores: four "
-                  "ranks, their kernel and the evaluation share them, and a rank that is due waits for one.")]
+                  f". Most of it is the {max(runs.PARTS[:3], key=lambda what: sum(more[what]))}.")]

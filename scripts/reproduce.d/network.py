@@ -112,7 +112,7 @@ def why_slow(found):
             ("iteration, ms", lambda policy: f"{geometric(run['iteration_ms'] for run in own if run['policy'] == policy):.0f}"),
             ("global batch at the end, first seed", lambda policy: str(last_global(own, policy))))]
         texts += ["### Why a slow network is lost", prose(
-            "The time to go (docs/rules.md) takes the target to be as far away as the base batch gets in half of what is left of "
+            "The time to go ([rules.md](rules.md#composite)) takes the target to be as far away as the base batch gets in half of what is left of "
             f"the schedule. `composite` gets to this one in {100 * min(used):.0f} to {100 * max(used):.0f} % of the schedule's "
             "samples. So it saves samples that the job does not need, although on a slow network a larger batch hardly takes "
             "longer. A tenth of the bandwidth, 16 workers, with the target thought to be nearer (`horizon`):"),
@@ -125,7 +125,7 @@ def why_slow(found):
         rows = [[label(name), *(f"{over_samples(found[name]['runs'], policy, by_samples[name]):.2f}"
                                 for policy in ("static", "composite", "default")),
                  f"{runs.over(by_samples[name], 'default', 'static').mean:.2f}"] for name in names]
-        texts += [prose("What does help is a schedule that larger batches do not use up: by steps (`--clock steps`, "
+        texts += [prose("A schedule by steps is not used up by larger batches (`--clock steps`, "
                         "[training.md](training.md)). Time over static's by samples, 16 workers:"),
                   table(["network", "`static`, by steps", "`composite`, by steps", "`default`, by steps", "`default`, by samples"],
                         rows)]
