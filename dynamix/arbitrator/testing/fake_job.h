@@ -56,6 +56,7 @@ class FakeJob : public Environment {
       entry.batch = sizes[i];
       Report report;
       report.rank = i;
+      report.window = round.index;
       report.iterations = 20;
       report.local_batch = sizes[i];
       report.compute_ms = sizes[i] / Speed(i);
