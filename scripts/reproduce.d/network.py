@@ -117,8 +117,8 @@ def why_slow(found):
             "samples. So it saves samples that the job does not need, although on a slow network a larger batch hardly takes "
             "longer. A tenth of the bandwidth, 16 workers, with the target thought to be nearer (`horizon`):"),
             table(["", *map(code, policies)], rows), prose(
-                "A nearer target for all jobs misses targets elsewhere, and guessing from the curve how near it is loses on "
-                "validation jobs as much as it wins here ([learning.md](learning.md#a-nearer-target)).")]
+                "A nearer target for all jobs misses targets elsewhere, and guessing from the curve how near it is makes no "
+                "validation job faster by pace ([learning.md](learning.md#a-nearer-target)).")]
     names = [name for name in found if name.startswith("steps-") and name.replace("steps", "virtual") in found]
     if names:
         by_samples = {name: found[name.replace("steps", "virtual")]["runs"] for name in names}
