@@ -28,7 +28,7 @@ class WindowStatistics {
     report.gradient_norm_spread = gradient_norm_.spread();
     report.noise_scale = noise_scale;
     report.learning_rate = learning_rate_;
-    report.progress = progress < 1 ? progress : 1;
+    report.progress = progress > 1 ? 1 : progress;  // missing stays missing
     return report;
   }
 

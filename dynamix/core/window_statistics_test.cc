@@ -33,6 +33,8 @@ TEST(WindowStatisticsTest, OneIterationHasNoSpreadAndNoneHasNothing) {
   EXPECT_TRUE(IsMissing(report.accuracy_spread));
   EXPECT_TRUE(IsMissing(report.gradient_norm_spread));
   EXPECT_EQ(report.progress, 1) << "a schedule that is over is over";
+  EXPECT_TRUE(IsMissing(window.Make(1, kMissing).progress))
+      << "a job that plans nothing is not over";
 }
 
 TEST(WindowStatisticsTest, GoesOnFromItsNumbersInTheMiddleOfAWindow) {
