@@ -37,6 +37,7 @@ ComparedPolicy Combine(const std::string& policy, const std::vector<ComparedRun>
     all.summaries[run.seed] = summary;
     all.accuracy += NumberOf(summary, "accuracy");
     all.loss += NumberOf(summary, "loss");
+    all.has_target = summary.value("has_target", true);
     all.by_loss = !IsMissing(NumberOf(summary, "target_loss"));
     all.samples += NumberOf(summary, "samples");
     all.wait_share += NumberOf(summary, "mean_wait_share");
@@ -68,6 +69,7 @@ bool ReachedAlways(const ComparedPolicy& policy) {
 }
 
 std::string Seconds(const ComparedPolicy& policy) {
+  if (!policy.has_target) return "none, ran " + Fixed(policy.time_s, 1) + " s";
   return (ReachedAlways(policy) ? "" : "> ") + Fixed(policy.time_s, 1) + " s";
 }
 
@@ -189,14 +191,18 @@ std::string Verdict(const std::vector<ComparedPolicy>& policies, bool by_quality
     return Sentence("the target in " + Seconds(ranked.front()), ranked, baseline, LessTime,
                     "time_to_target_s");
   }
-  const bool by_loss = ranked.front().by_loss;
+  const bool by_loss = ranked.front().by_loss, has_target = ranked.front().has_target;
+  if (IsMissing(by_loss ? ranked.front().loss : ranked.front().accuracy))
+    return "Nothing tells the runs apart: no target, and no accuracy on held-out data, was named.";
   std::stable_sort(ranked.begin(), ranked.end(),
                    [by_loss](const ComparedPolicy& a, const ComparedPolicy& b) {
                      return by_loss ? a.loss < b.loss : a.accuracy > b.accuracy;
                    });
   const std::string what = by_loss ? "loss" : "accuracy";
-  const std::string first =
-      by_quality ? "" : "Nobody reached the target in every run. By " + what + ", ";
+  const std::string first = by_quality ? ""
+                            : !has_target
+                                ? "No target was named. By " + what + ", "
+                                : "Nobody reached the target in every run. By " + what + ", ";
   const ComparedPolicy& winner = ranked.front();
   const std::string value = by_loss ? Fixed(winner.loss, 3) : Fixed(winner.accuracy, 4);
   return first + Sentence(what + " " + value, ranked, baseline, by_loss ? LessLoss : MoreAccuracy,

@@ -25,6 +25,7 @@ struct ComparedPolicy {
   double time_s = 0, accuracy = 0, loss = 0, samples = 0, wait_share = 0, iteration_ms = 0;
   double overhead_share = 0;                     // missing: not measured
   bool by_loss = false;                          // the target is a loss
+  bool has_target = true;                        // false: a recorded job that waits for nothing
   std::vector<int> first_batches, last_batches;  // of the first seed
   double shortest_s = 0, longest_s = 0;          // times of its seeds
   std::map<int, nlohmann::json> summaries;       // by seed

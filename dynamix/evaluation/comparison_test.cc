@@ -56,6 +56,17 @@ TEST(ComparisonTest, WhoReachedItInSomeSeedsOnlyDoesNotWin) {
             "target in 40.0 s, which lucky missed in 1 of 2 seeds, the next best.");
 }
 
+TEST(ComparisonTest, WhoWaitedForNothingMissedNothing) {
+  std::vector<ComparedRun> runs = {Compared("static", 1, 40, false, 0.86),
+                                   Compared("x", 1, 30, false, 0.88)};
+  for (ComparedRun& run : runs) run.summary["has_target"] = false;
+  EXPECT_THAT(ComparisonTable(ComparePolicies(runs)), HasSubstr("none, ran 40.0 s"));
+  EXPECT_THAT(Verdict(ComparePolicies(runs), false),
+              HasSubstr("No target was named. By accuracy, x won: accuracy 0.8800"));
+  for (ComparedRun& run : runs) run.summary["accuracy"] = json();
+  EXPECT_THAT(Verdict(ComparePolicies(runs), false), HasSubstr("Nothing tells the runs apart"));
+}
+
 TEST(ComparisonTest, ABaselineThatMissedTheTargetIsALowerBound) {
   const auto policies = ComparePolicies(
       {Compared("static", 1, 40, false, 0.80), Compared("fast", 1, 20, true, 0.86)});

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -245,6 +246,9 @@ void ReadToml(std::string_view text, const std::string& source, const TomlFields
 }
 
 void ReadTomlFile(const std::string& path, const TomlFields::Fields& fields) {
+  std::error_code unknown;  // of what is not there: said below
+  if (std::filesystem::is_character_file(path, unknown))
+    throw InputError(path + ": a device, not a file");  // it may never end
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(path + ": cannot be opened");
   std::ostringstream text;

@@ -54,13 +54,14 @@ struct ModelOptions {
 
 // When the job is done. Exactly one is set (> 0).
 struct TargetOptions {
-  double accuracy = 0;  // held-out accuracy, (0, 1]
+  double accuracy = 0;  // held-out accuracy, (0, 1]; 1: of a recorded job that waits for nothing
   double loss = 0;      // held-out loss
   // Share of the reference run, (0, 1]: the held-out loss the reference has by then, at most 99 %
   // of what it gains in all, so that a curve that has gone flat still has a target it can meet.
   double run_share = 0;
 
   bool by_loss() const { return loss > 0; }
+  bool is_named() const { return by_loss() || run_share > 0 || (accuracy > 0 && accuracy < 1); }
 };
 
 struct Workload {

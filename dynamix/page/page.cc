@@ -93,12 +93,6 @@ std::string SummaryTable(const std::vector<ComparedPolicy>& policies, bool has_t
   return html + "</tbody></table></div>";
 }
 
-// An arbitrator does not know the target of its jobs.
-bool HasTarget(const RunConfig& config) {
-  const TargetOptions& target = config.job.workload.target;
-  return target.by_loss() || target.accuracy > 0 || target.run_share > 0;
-}
-
 std::string Description(const RunConfig& config) {
   std::string text = config.job.workload.description;
   if (!text.empty() && !text.ends_with('.')) text += ". ";
@@ -189,9 +183,11 @@ std::string Sections(const Page& page, const std::vector<std::string>& names) {
 std::string JobOf(const RunRecord& run) {
   const JobSpec& job = run.config.job;
   const TargetOptions& target = job.workload.target;
+  const std::string goal = target.by_loss()    ? "loss " + Short(target.loss)
+                           : target.is_named() ? "accuracy " + Short(target.accuracy)
+                                               : "none";
   return job.workload.name + " on " + job.scenario.name + ", " + std::to_string(job.workers) +
-         " workers, " + run.config.backend + ", target " +
-         (target.by_loss() ? "loss " + Short(target.loss) : "accuracy " + Short(target.accuracy));
+         " workers, " + run.config.backend + ", target " + goal;
 }
 
 // A suite's page shows several: nobody wins over all of them here.
@@ -222,8 +218,8 @@ std::string RenderPage(const Page& page) {
     body += "<p class=\"verdict\">" +
             Escape(page.verdict.empty() ? Verdict(policies, false) : page.verdict) + "</p>";
   body += "<p class=\"lead\">" + Escape(Description(first)) + "</p>" +
-          SummaryTable(policies, HasTarget(first)) + LossText(page.runs, names) +
-          "<div id=\"quality\"></div>";
+          SummaryTable(policies, first.job.workload.target.is_named()) +
+          LossText(page.runs, names) + "<div id=\"quality\"></div>";
   if (!page.table.empty())
     body += "<details><summary>As text</summary><pre>" + Escape(page.table) + "</pre></details>";
   body += Sections(page, names);

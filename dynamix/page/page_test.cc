@@ -55,6 +55,14 @@ TEST(PageTest, TheVerdictComesFirstAndTheTableIsOverAllSeeds) {
   EXPECT_THAT(html, HasSubstr("\"static, seed 2\"")) << "a line of its own";
 }
 
+TEST(PageTest, AJobThatWaitsForNothingMissedNothing) {
+  RunRecord run = Recorded("static", 1, 40);
+  run.reached = false;
+  EXPECT_THAT(RenderPage({.runs = {run}}), HasSubstr("<td>missed</td>"));
+  run.config.job.workload.target.accuracy = 1;
+  EXPECT_THAT(RenderPage({.runs = {run}}), Not(HasSubstr("missed</td>")));
+}
+
 TEST(PageTest, RunsOnDifferentClocksAreNoSeedsOfOnePolicy) {
   std::vector<RunRecord> runs = {Recorded("static", 1, 40), Recorded("static", 1, 10)};
   runs[1].config.job.workload.optimizer.clock = ScheduleClock::kSteps;

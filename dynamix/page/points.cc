@@ -146,7 +146,9 @@ json ViewConfigJson(const RunConfig& config, const Reasons& reasons) {
           {"workload", config.job.workload.name},
           {"cluster", config.job.scenario.name},
           {"target",
-           {{"value", target.by_loss() ? target.loss : target.accuracy},
+           {{"value", target.by_loss()    ? target.loss
+                      : target.is_named() ? target.accuracy
+                                          : 0},
             {"by_loss", target.by_loss()}}},
           {"events", EventsJson(config)},
           {"why_title", reasons.Title()},

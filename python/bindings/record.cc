@@ -103,7 +103,7 @@ RunConfig ConfigOf(const std::string& policy, int workers, std::uint64_t seed, i
   if (!cluster.empty())
     job.scenario = LoadScenario(cluster);
   else
-    job.scenario.name = "as it is";
+    job.scenario.name = "the user's cluster";
   if (!workload.empty())
     job.workload = LoadWorkload(workload).OnWorkers(workers);
   else

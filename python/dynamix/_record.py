@@ -105,7 +105,7 @@ class Recorder:
         seconds = self.seconds
         more = {"samples": samples, "iteration_ms": 1e3 * seconds / max(1, iterations),
                 "first_batches": self._first or [], "last_batches": self._last or [],
-                "target_accuracy": self._wanted.get("accuracy"),
+                "has_target": bool(self._wanted), "target_accuracy": self._wanted.get("accuracy"),
                 "target_loss": self._wanted.get("loss"), "overhead_share": None}
         lost = self._folder.finish(
             reached=self._reached_s is not None,
