@@ -150,8 +150,11 @@ void AddEvaluateCommand(CLI::App& app, VirtualSuite suite) {
   command->add_option("--threads", flags->shared.threads, "jobs at once")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  command->add_flag("!--no-static-sizes", flags->all_static, "do not run the other static sizes");
-  command->add_flag("!--no-bounds", flags->bounds, "do not compute the hindsight bounds");
+  command->add_flag_callback(
+      "--no-static-sizes", [flags] { flags->all_static = false; },
+      "do not run the other static sizes");
+  command->add_flag_callback(
+      "--no-bounds", [flags] { flags->bounds = false; }, "do not compute the hindsight bounds");
   command->add_option("--data", flags->shared.data, "virtual: folder of the data set");
   command->add_option("--record", flags->shared.record,
                       "leave a run folder FOLDER/<job>-<policy> per run (docs/training.md)");

@@ -90,7 +90,39 @@ def main():
             for result in job["results"]:
                 assert result["reached"] or result["time_to_target_s"] == job["budget_s"], job
 
+        # What is damaged is made again: a run without a curve.
+        reference = next(path for path in runs_in(cache) if "-reference-" in path.name)
+        kept = json.loads(reference.read_text())
+        reference.write_text(json.dumps({**kept, "result": {**kept["result"], "curve": []}}))
+        finish(suite(cache))
+        assert json.loads(reference.read_text()) == kept
+
+        # A job that was lost, as its file says, and whose runs with other seeds set no target: the rest is not lost with it.
+        first = jobs.split(",")[0]
+        slow = next(path for path in runs_in(cache) if path.name.startswith(f"{first}-balanced"))
+        kept = json.loads(slow.read_text())
+        slow.write_text(json.dumps({**kept, "result": {**kept["result"], "time_to_target_s": 1e6}}))
+        shorter = ["--backend", "virtual", "--jobs", first, "--policies", "balanced", "--threads", 1, "--cache", cache]
+        process = evaluate(*shorter, "--length", 0.3, "--again", "balanced", "--again-seeds", 2, "--json")
+        out, errors = process.communicate(timeout=200)
+        results = json.loads((cache / "validation-jobs.json").read_text())
+        assert [look["policy"] for look in results["looks"]].count("balanced") == 2, results["looks"]
+        if process.returncode == 0:
+            again = json.loads(out)["again"]
+            assert sum(len(job["ratios"]) for job in again["jobs"]) == 2 - again["left_out"], again
+        else:
+            assert "no reference run learned enough" in errors, errors
+
         # Bad input.
+        for words, sentence in ((["--jobs", f"{first},{first}"], "each job once"),
+                                (["--policies", "balanced,balanced"], "each policy once"),
+                                (["--policies", "static", "--again", "static"], "another policy of --policies than static"),
+                                (["--fresh", "nope"], "--fresh = nope is not allowed"),
+                                (["--report", work], "a file, not a folder")):
+            said = finish(evaluate("--backend", "virtual", "--cache", work / "never", *words), 2)[1]
+            assert sentence in said, said
+        (cache / "validation-jobs.json").write_text('{"looks": 5}')
+        assert "is damaged" in finish(suite(cache), 1)[1]
         assert "virtual" in finish(evaluate("--backend", "sim"), 2)[1]
         assert "validation-01" in finish(evaluate("--backend", "virtual", "--jobs", "no-such-job"), 2)[1]
         assert "--again = nobody" in finish(evaluate("--backend", "virtual", "--again", "nobody"), 2)[1]

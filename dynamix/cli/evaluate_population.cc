@@ -38,6 +38,8 @@ std::vector<PopulationJob> Chosen(const std::vector<PopulationJob>& jobs,
     if (found == jobs.end())
       throw InputError::OutOfRange("--jobs", name,
                                    jobs.front().name() + " to " + jobs.back().name());
+    if (std::count(names.begin(), names.end(), name) > 1)
+      throw InputError::OutOfRange("--jobs", name, "each job once");
     chosen.push_back(*found);
   }
   return chosen;
@@ -46,6 +48,11 @@ std::vector<PopulationJob> Chosen(const std::vector<PopulationJob>& jobs,
 // Every policy is measured against static, asked for or not.
 std::vector<PolicySpec> PoliciesWithStatic(const std::string& names) {
   std::vector<PolicySpec> policies = FindPolicies(names);
+  for (const PolicySpec& policy : policies) {
+    const auto same = [&](const PolicySpec& other) { return other.name == policy.name; };
+    if (std::count_if(policies.begin(), policies.end(), same) > 1)
+      throw InputError::OutOfRange("--policies", policy.name, "each policy once");
+  }
   const auto is_static = [](const PolicySpec& policy) { return policy.name == "static"; };
   if (std::none_of(policies.begin(), policies.end(), is_static))
     policies.insert(policies.begin(), FindPolicy("static"));
@@ -59,7 +66,18 @@ void RequireAgain(const PopulationFlags& flags, const std::vector<PolicySpec>& p
     if (policy.name == flags.again) return;
     names += (names.empty() ? "" : ", ") + policy.name;
   }
-  if (!flags.again.empty()) throw InputError::OutOfRange("--again", flags.again, names);
+  if (!flags.again.empty())
+    throw InputError::OutOfRange(
+        "--again", flags.again, names.empty() ? "another policy of --policies than static" : names);
+}
+
+void RequireFresh(const PopulationFlags& flags, const std::vector<PolicySpec>& policies) {
+  for (const std::string& name : flags.fresh) {
+    const auto known = [&](const PolicySpec& policy) { return policy.name == name; };
+    if (name != kReference && std::none_of(policies.begin(), policies.end(), known))
+      throw InputError::OutOfRange("--fresh", name,
+                                   "policies of --policies, or " + std::string(kReference));
+  }
 }
 
 // The data sets that are needed, and where they are looked for.
@@ -151,11 +169,19 @@ void EvaluatePopulation(Population population, const PopulationFlags& flags,
   }
   const std::vector<PolicySpec> policies = PoliciesWithStatic(flags.policies);
   RequireAgain(flags, policies);
+  RequireFresh(flags, policies);
+  if (std::filesystem::is_directory(flags.report))
+    throw InputError::OutOfRange("--report", flags.report, "a file, not a folder");
   const VirtualMaker make = suite(SpecsOf(jobs), flags.data);
   SayWhatRuns(population, jobs, policies.size(), flags);
   Judgement judgement = Watched(flags, [&](const JudgeOptions& options) {
     return Judge(population, jobs, policies, make, options);
   });
+  judgement.whole = jobs.size() == all.size() && flags.length == 1;
+  const std::filesystem::path results =
+      std::filesystem::path(flags.cache) / (judgement.suite + ".json");
+  nlohmann::json json = WriteJudgement(results, judgement, Now());
+  if (!flags.report.empty()) WriteJudgePage(flags.report, judgement);
   std::optional<Again> again;
   if (!flags.again.empty()) {
     again = Watched(flags, [&](const JudgeOptions& options) {
@@ -163,10 +189,6 @@ void EvaluatePopulation(Population population, const PopulationFlags& flags,
                       options);
     });
   }
-  judgement.whole = jobs.size() == all.size() && flags.length == 1;
-  const std::filesystem::path results =
-      std::filesystem::path(flags.cache) / (judgement.suite + ".json");
-  nlohmann::json json = WriteJudgement(results, judgement, Now());
   if (flags.json) {
     if (again) json["again"] = AgainJson(*again);
     std::printf("%s\n", json.dump().c_str());
@@ -174,10 +196,7 @@ void EvaluatePopulation(Population population, const PopulationFlags& flags,
     std::printf("%s\n%sresults: %s\n", JudgeText(judgement).c_str(),
                 again ? (AgainText(*again) + "\n").c_str() : "", results.c_str());
   }
-  if (!flags.report.empty()) {
-    WriteJudgePage(flags.report, judgement);
-    std::fprintf(stderr, "report: %s\n", flags.report.c_str());
-  }
+  if (!flags.report.empty()) std::fprintf(stderr, "report: %s\n", flags.report.c_str());
   RequireWholeRecords(judgement.results);
 }
 

@@ -33,6 +33,12 @@ AgainRow RowOf(const std::string& job, const std::string& policy,
   return row;
 }
 
+std::string LeftOutText(const Again& again) {
+  if (again.left_out == 0) return "";
+  return " Left out: " + std::to_string(again.left_out) +
+         " of these runs, because their reference learned too little to set a target.";
+}
+
 }  // namespace
 
 std::vector<PopulationJob> LostJobs(const Judgement& judgement, const std::string& policy,
@@ -69,6 +75,7 @@ Again RunAgain(Population population, const Judgement& judgement, const std::str
   const Judgement second =
       Judge(population, WithOtherSeeds(lost, seeds),
             {Judged(policies, "static"), Judged(policies, policy)}, make, options);
+  again.left_out = static_cast<int>(second.left_out.size());
   for (const PopulationJob& job : lost)
     again.rows.push_back(RowOf(job.name(), policy, second.results));
   return again;
@@ -89,12 +96,14 @@ std::string AgainText(const Again& again) {
   return table.Text() + "Of " + std::to_string(again.rows.size()) + " jobs that " + again.policy +
          " lost by more than " + beyond + " in one run, " + std::to_string(regretted) +
          " are clearly slower by more than that with " + std::to_string(again.seeds) +
-         " other seeds.\n";
+         " other seeds." + LeftOutText(again) + "\n";
 }
 
 nlohmann::json AgainJson(const Again& again) {
-  nlohmann::json object = {
-      {"policy", again.policy}, {"seeds", again.seeds}, {"jobs", nlohmann::json::array()}};
+  nlohmann::json object = {{"policy", again.policy},
+                           {"seeds", again.seeds},
+                           {"left_out", again.left_out},
+                           {"jobs", nlohmann::json::array()}};
   for (const AgainRow& row : again.rows)
     object["jobs"].push_back({{"name", row.job},
                               {"ratios", row.ratios},

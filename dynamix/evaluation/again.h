@@ -38,6 +38,7 @@ struct AgainRow {
 struct Again {
   std::string policy;
   int seeds = 0;
+  int left_out = 0;            // runs whose reference learned too little to set a target
   std::vector<AgainRow> rows;  // none: no job was lost
 };
 

@@ -26,7 +26,6 @@ constexpr double kLeastAccuracyGain = 0.1;
 constexpr double kLeastLossGain = 0.1;       // of the loss at the start
 constexpr double kEvaluateEvery = 1.0 / 50;  // of the nominal run
 constexpr int kNormGroups = 4;
-constexpr const char* kReference = "reference";
 
 std::string JobText(const PopulationJob& job) {
   const RunConfig config{.backend = "virtual", .policy = "", .job = job.spec};

@@ -51,6 +51,9 @@ struct Judgement {
   std::vector<JobResult> results;     // JobResult::scenario is the job's name
 };
 
+inline constexpr const char* kReference =
+    "reference";  // among policies, of the runs that set targets
+
 struct JudgeOptions {
   std::string cache;            // folder; empty: every run is made
   std::set<std::string> fresh;  // policies whose runs are made again

@@ -121,7 +121,10 @@ json ReadResults(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path)) return {};
   std::ifstream file(path);
   const json found = json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (!found.is_object() || !found.contains("looks"))
+  const bool whole = found.is_object() && found.contains("looks") && found["looks"].is_array() &&
+                     std::all_of(found["looks"].begin(), found["looks"].end(),
+                                 [](const json& look) { return look.is_object(); });
+  if (!whole)
     throw std::runtime_error(path.string() +
                              " is damaged, and with it the record of who was judged when: mend or "
                              "move it");

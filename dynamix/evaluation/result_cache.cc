@@ -86,7 +86,9 @@ std::optional<JobResult> ResultCache::Find(const RunKey& key) const {
   try {
     const json found = json::parse(file);
     if (found.at("key") != KeyJson(key)) return std::nullopt;
-    return FromJson(found.at("result"));
+    JobResult result = FromJson(found.at("result"));
+    if (result.curve.empty()) return std::nullopt;
+    return result;
   } catch (const json::exception&) {  // damaged: the run is made again
     return std::nullopt;
   }
