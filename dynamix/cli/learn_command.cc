@@ -1,11 +1,14 @@
 // dynamix learn: PPO over many simulated clusters at once; keeps the checkpoint that is best on
 // validation.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "dynamix/cli/commands.h"
 #include "dynamix/cli/data_folder.h"
@@ -15,6 +18,7 @@
 #include "dynamix/evaluation/learning_tasks.h"
 #include "dynamix/evaluation/suite.h"
 #include "dynamix/evaluation/table.h"
+#include "dynamix/host/atomic_file.h"
 #include "dynamix/policies/make_policy.h"
 #include "dynamix/ppo/learned_policy.h"
 #include "dynamix/record/run_folder.h"
@@ -66,7 +70,7 @@ class Learning {
     fs::create_directories(flags_.folder);
     Begin();
     // Not before: a run that cannot go on keeps the settings it was made with.
-    std::ofstream(flags_.folder + "/config.toml") << config_;
+    Require(WriteBytes(flags_.folder + "/config.toml", config_));
     PrintRules(validation_, flags_.json);
     const InterruptFlag interrupted;
     ProgressBar bar("learn", flags_.run.updates - run_.updates(), flags_.json);
@@ -92,6 +96,17 @@ class Learning {
 
  private:
   std::string Checkpoints() const { return flags_.folder + "/checkpoints"; }
+  std::string Best() const { return flags_.folder + "/best.json"; }
+
+  double ReadBest() const {
+    const Result<std::string> text = ReadBytes(Best());
+    Require(text ? Status(Nothing{}) : Status(Error{text.error()}));
+    const auto told = nlohmann::json::parse(text.value(), nullptr, /*allow_exceptions=*/false);
+    if (told.is_object() && told.contains("validation") && told["validation"].is_number())
+      return told["validation"];
+    throw InputError(Best() + " is damaged: without it a worse policy may replace " + flags_.out +
+                     ". Remove it to go on all the same");
+  }
 
   static void Require(const Status& status) {
     if (!status) throw std::runtime_error(status.error());
@@ -101,8 +116,7 @@ class Learning {
     if (flags_.resume) {
       Require(run_.Restore(Checkpoints()));
       // None yet when it was stopped before the first validation.
-      if (std::ifstream file(flags_.folder + "/best.json"); file)
-        best_ = nlohmann::json::parse(file).at("validation");
+      if (fs::exists(Best())) best_ = ReadBest();
     } else if (!flags_.start.empty()) {
       Result<PolicyModel> model = LoadPolicy(flags_.start);
       if (!model) throw InputError(flags_.start + ": " + model.error());
@@ -130,8 +144,8 @@ class Learning {
     if (score_.all >= best_) return;
     best_ = score_.all;
     Require(SavePolicy(flags_.out, Model()));
-    std::ofstream(flags_.folder + "/best.json")
-        << nlohmann::json{{"validation", best_}, {"updates", run_.updates()}} << "\n";
+    const nlohmann::json best = {{"validation", best_}, {"updates", run_.updates()}};
+    Require(WriteBytes(Best(), best.dump() + "\n"));
   }
 
   void Record(const LearningRun::Step& step, bool validated) {
@@ -157,7 +171,9 @@ class Learning {
       line["validation"] = {{"all", score_.all},
                             {"quadratics", score_.quadratics},
                             {"miniatures", score_.miniatures}};
-    std::ofstream(flags_.folder + "/learning.jsonl", std::ios::app) << line << "\n";
+    std::ofstream log(flags_.folder + "/learning.jsonl", std::ios::app);
+    if (!(log << line << std::endl))
+      throw std::runtime_error("cannot write " + flags_.folder + "/learning.jsonl");
     if (flags_.json) std::printf("%s\n", line.dump().c_str());
   }
 
@@ -189,8 +205,17 @@ std::vector<QuadraticOptions> LoadFitted(const std::vector<std::string>& names) 
   return fitted;
 }
 
+// Found out before the work, not after it.
+void RequireFolderOf(const std::string& flag, const std::string& file) {
+  const fs::path folder = fs::path(file).parent_path();
+  const std::string named = folder.empty() ? "." : folder.string();
+  if (!fs::is_directory(named) || ::access(named.c_str(), W_OK) != 0)
+    throw InputError::OutOfRange(flag, file, "a file in a folder that can be written");
+}
+
 void Learn(LearnFlags flags, const std::string& config) {
   if (!flags.folder.empty()) RequireRunFolder("--run", flags.folder);
+  RequireFolderOf("--out", flags.out);
   flags.run.learning.actions = ParseActionOptions(flags.actions);
   flags.run.learning.max_workers = flags.tasks.max_workers;
   flags.run.Validate();
@@ -203,8 +228,9 @@ void Learn(LearnFlags flags, const std::string& config) {
 // What the file says about flags that the command line does not. (CLI11 reads such files for a whole
 // program only.)
 void ReadConfig(const std::string& path, CLI::App& command) {
-  std::ifstream file(path);
-  if (!file) throw InputError("--config " + path + ": cannot be read");
+  const Result<std::string> text = ReadBytes(path);
+  if (!text) throw InputError("--config " + path + ": " + text.error());
+  std::istringstream file(text.value());
   for (const CLI::ConfigItem& item : command.get_config_formatter()->from_config(file)) {
     CLI::Option* option = command.get_option_no_throw("--" + item.name);
     if (option == nullptr || !item.parents.empty())

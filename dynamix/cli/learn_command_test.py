@@ -32,7 +32,11 @@ def check(dynamix, work):
     assert (work / "third.safetensors").read_bytes() != (work / "first.safetensors").read_bytes()
 
     done = learn(dynamix, work, "--config", "missing.toml")
-    assert done.returncode == 2 and "--config missing.toml: cannot be read" in done.stderr, done.stderr
+    assert done.returncode == 2 and "--config missing.toml: cannot read" in done.stderr, done.stderr
+    done = learn(dynamix, work, "--config", "/dev/zero")
+    assert done.returncode == 2 and "not a regular file" in done.stderr, done.stderr
+    done = learn(dynamix, work, *SMALL, "--run", "never", "--out", "nowhere/policy")
+    assert done.returncode == 2 and "--out = nowhere/policy is not allowed" in done.stderr, done.stderr
     (work / "wrong.toml").write_text("upadtes=3\n")
     done = learn(dynamix, work, "--config", "wrong.toml")
     assert done.returncode == 2 and "upadtes is not a flag of learn" in done.stderr, done.stderr
@@ -57,6 +61,9 @@ def check(dynamix, work):
     assert config.read_text() == before
     done = learn(dynamix, work, "--config", str(config), "--updates", "2", "--resume")
     assert done.returncode == 0, done.stderr
+    (work / "second/best.json").write_text("")
+    done = learn(dynamix, work, "--config", str(config), "--run", "second", "--out", "second.safetensors", "--resume")
+    assert done.returncode == 2 and "second/best.json is damaged" in done.stderr, done.stderr
     # Stopped before its first validation: there is no best policy yet.
     (work / "second/best.json").unlink()
     done = learn(dynamix, work, "--config", str(config), "--run", "second", "--out", "second.safetensors", "--updates", "2",
