@@ -194,6 +194,9 @@ def check_values(work, commands):
             assert refused.returncode == 2 and f"{flag}: cannot read '{path}': {why}" in refused.stderr, (flag, path, refused)
     refused = run(*serve, "--token-file", work / "long")
     assert refused.returncode == 2 and "larger than 1024 bytes" in refused.stderr, refused
+    for flag in ("--cluster", "--workload"):
+        refused = run("train", "--backend", "sim", "--no-record", flag, "/dev/zero")
+        assert refused.returncode == 2 and "/dev/zero: a device, not a file" in refused.stderr, refused
     refused = run("policy", "show", work / "pipe")
     assert refused.returncode != 0 and "not a regular file" in refused.stderr, refused
 

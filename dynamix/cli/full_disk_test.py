@@ -147,9 +147,18 @@ def full_to_the_end(program, work):
     return first_in_time(attempt)
 
 
+def nowhere_to_print(program):
+    """What a command prints does not fit: it says so, whoever prints."""
+    for words in (["list", "policies"], ["--help"], ["--version"], ["policy", "show", "default", "--json"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([program, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert done.returncode == 1 and "cannot write to standard output" in done.stderr, (words, done)
+
+
 def main():
     own_mounts()
     program = str(pathlib.Path(sys.argv[1]).resolve())
+    nowhere_to_print(program)
     with tempfile.TemporaryDirectory() as name:
         work = pathlib.Path(name)
         (work / "small.toml").write_text(WORKLOAD)

@@ -118,7 +118,8 @@ void AddLaunchCommand(CLI::App& app, const std::vector<std::string>& after) {
   command->add_option("--name", flags->name, "Name of the job, for dynamix monitor --job NAME");
   command->add_flag("--json", flags->json,
                     "One JSON object before the ranks' output: job, ranks, measured");
-  command->add_flag("!--no-prefix", options->prefix, "No rank before each line of output");
+  command->add_flag_callback(
+      "--no-prefix", [options] { options->prefix = false; }, "No rank before each line of output");
   command->add_option("program", options->command, "Program and arguments, after --");
   command->footer(
       "Each rank gets a cgroup when the privileges allow; dynamix monitor --job NAME shows them\n"

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -91,6 +92,14 @@ void RefuseNan(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) RefuseNan(*command);
 }
 
+// What was printed may have gone nowhere: a full disk.
+int Printed(int code) {
+  std::cout.flush();
+  if (std::cout && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fprintf(stderr, "dynamix: cannot write to standard output: it is not complete\n");
+  return code == 0 ? kFailed : code;
+}
+
 }  // namespace
 
 int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&, const Words& after)) {
@@ -115,7 +124,7 @@ int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&, const Word
 
   try {
     app.parse(static_cast<int>(end - argv), argv);
-    return 0;
+    return Printed(0);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) {
       const std::string meant = Meant(app, argc, argv);
@@ -125,7 +134,7 @@ int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&, const Word
       }
     }
     const int code = app.exit(error);
-    return code == 0 ? 0 : kBadInput;
+    return code == 0 ? Printed(0) : kBadInput;
   } catch (const InputError& error) {
     std::fprintf(stderr, "dynamix: %s\n", error.what());
     return kBadInput;

@@ -327,7 +327,8 @@ void AddLiveFlags(CLI::App& command, TrainFlags& flags) {
           "host metrics either")
       ->check(CLI::IsMember({"ebpf", "inet_diag", "own_sockets", "none"}))
       ->capture_default_str();
-  command.add_flag("!--no-guard", flags.guard, "never fall back to the start batches");
+  command.add_flag_callback(
+      "--no-guard", [&flags] { flags.guard = false; }, "never fall back to the start batches");
   command.add_option("--interface", flags.interface, "live: network interface of the exchange");
   command
       .add_option("--testbed", flags.testbed,

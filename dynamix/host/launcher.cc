@@ -17,6 +17,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -187,8 +188,11 @@ class Launcher {
       arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
     execvp(arguments[0], arguments.data());
-    std::fprintf(stderr, "cannot start %s: %s\n", arguments[0],
-                 std::generic_category().message(errno).c_str());
+    const int problem = errno;
+    const bool here = std::strchr(arguments[0], '/') == nullptr && access(arguments[0], F_OK) == 0;
+    std::fprintf(stderr, "cannot start %s: %s%s\n", arguments[0],
+                 std::generic_category().message(problem).c_str(),
+                 here ? " in PATH; for the file here, say its interpreter first, or ./" : "");
     _exit(127);
   }
 
