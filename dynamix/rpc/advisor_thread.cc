@@ -3,7 +3,6 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
-#include <sstream>
 #include <utility>
 
 #include "dynamix/core/features.h"
@@ -102,9 +101,8 @@ RemoteAdvisor::AdvisorThread::AdvisorThread(const RemoteAdvisorOptions& options)
       run_(options.run),
       limit_(options.max_factor),
       rng_(name_.incarnation + static_cast<std::uint64_t>(name_.rank)) {
-  std::stringstream stream(options.addresses);
-  for (std::string address; std::getline(stream, address, ',');)
-    if (!address.empty()) connections_.push_back(std::make_unique<Connection>(address, options_));
+  for (const std::string& address : options.AddressList())
+    connections_.push_back(std::make_unique<Connection>(address, options_));
   thread_ = std::thread([this] { Run(); });
 }
 

@@ -99,7 +99,8 @@ Result<std::shared_ptr<ServedJob>> JobTable::Open(const JoinMessage& message) {
   if (found != jobs_.end()) {
     const bool live = found->second->LiveCount(now) > 0;
     if (live && found->second->IsOtherRun(message.run))
-      return Error{"another run of job " + name + " has live workers: give each run its own name"};
+      return Error{"another run of job " + name +
+                   " has live workers: give each run a name of its own (job)"};
     // Nobody is left and somebody starts from the beginning: another run of that name.
     const bool fresh = !live && message.next_window == 0;
     if (found->second->size() == message.size && !fresh) return found->second;

@@ -270,8 +270,9 @@ Metrics::~Metrics() = default;
 Result<std::unique_ptr<Metrics>> Metrics::Start(const std::string& address, const TlsFiles& tls) {
   RequireHostPort("metrics", address);
   if (tls.empty() && !IsLoopback(address))
-    throw InputError::OutOfRange("metrics", address,
-                                 "a loopback address, or certificates for any other");
+    throw InputError::OutOfRange(
+        "metrics", address,
+        "a loopback address, or certificates for any other (scripts/make-certs)");
   auto implementation = std::make_unique<Implementation>(address);
   if (Status serves = implementation->Serve(tls); !serves) return Error{serves.error()};
   return std::unique_ptr<Metrics>(new Metrics(std::move(implementation)));

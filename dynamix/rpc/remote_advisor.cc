@@ -5,13 +5,29 @@
 #include <cmath>
 
 #include "dynamix/core/input_error.h"
+#include "dynamix/rpc/address.h"
 #include "dynamix/rpc/advisor_thread.h"
 
 namespace dynamix {
 
+std::vector<std::string> RemoteAdvisorOptions::AddressList() const {
+  std::vector<std::string> list(1);
+  for (const char c : addresses) {
+    if (c == ',') {
+      list.emplace_back();
+    } else {
+      list.back() += c;
+    }
+  }
+  return list;
+}
+
 void RemoteAdvisorOptions::Validate() const {
-  if (addresses.empty())
-    throw InputError::OutOfRange("advisor", addresses, "HOST:PORT[,HOST:PORT...]");
+  for (const std::string& address : AddressList()) {
+    const std::optional<HostPort> parsed = ParseHostPort(address);
+    if (!address.starts_with("unix:") && (!parsed || parsed->port == 0))
+      throw InputError::OutOfRange("advisor", addresses, "HOST:PORT[,HOST:PORT...] or unix:PATH");
+  }
   if (const std::string wrong = CheckJobName(job); !wrong.empty())
     throw InputError::OutOfRange("job", job, wrong);
   RequireInRange("size", size, 1, kMaxWorkers);

@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dynamix/core/advisor.h"
 #include "dynamix/rpc/messages.h"
@@ -39,7 +40,7 @@ struct AdvisorEvent {
 };
 
 struct RemoteAdvisorOptions {
-  std::string addresses;  // HOST:PORT[,HOST:PORT...]
+  std::string addresses;  // HOST:PORT or unix:PATH, several with commas: tried in this order
   std::string job = "job";
   int rank = 0;
   int size = 1;
@@ -64,6 +65,7 @@ struct RemoteAdvisorOptions {
   std::function<void(const AdvisorEvent&)> trace;
 
   void Validate() const;
+  std::vector<std::string> AddressList() const;
 };
 
 // For tests, logs and metrics.

@@ -298,8 +298,9 @@ void Limit(const ServiceOptions& options, grpc::ServerBuilder& builder) {
 void ServiceOptions::Validate() const {
   if (!address.starts_with("unix:")) RequireHostPort("address", address);
   if (tls.empty() && !IsLoopback(address))
-    throw InputError::OutOfRange("address", address,
-                                 "a loopback address, or certificates for any other");
+    throw InputError::OutOfRange(
+        "address", address,
+        "a loopback address, or certificates for any other (scripts/make-certs)");
   if (!tls.empty())
     if (const std::string wrong = CheckTls(tls); !wrong.empty()) throw InputError(wrong);
   gate.Validate();

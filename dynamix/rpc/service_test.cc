@@ -343,8 +343,11 @@ TEST(RemoteAdvisorTest, BadOptionsAreRefused) {
   options = Client(1, 3, 3);
   EXPECT_THROW(RemoteAdvisor{options}, InputError);
   options = Client(1);
-  options.addresses = "";
-  EXPECT_THROW(RemoteAdvisor{options}, InputError);
+  for (const char* addresses :
+       {"", "here", "here:0", "here:x", "127.0.0.1:1,", "127.0.0.1:1,here"}) {
+    options.addresses = addresses;
+    EXPECT_THROW(RemoteAdvisor{options}, InputError) << addresses;
+  }
 }
 
 TEST(StepLimitTest, BoundsAStepAndCalmsSwings) {

@@ -87,9 +87,10 @@ Checkpoint DecodeBody(const std::string& bytes, std::size_t at, const nlohmann::
 }
 
 Result<Checkpoint> Read(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{"cannot open " + path.string()};
-  Result<Checkpoint> checkpoint = DecodeCheckpoint({std::istreambuf_iterator<char>(file), {}});
+  const Result<std::string> bytes =
+      ReadBytes(path.string(), std::numeric_limits<std::size_t>::max());
+  if (!bytes) return Error{bytes.error()};
+  Result<Checkpoint> checkpoint = DecodeCheckpoint(bytes.value());
   if (checkpoint) return checkpoint;
   return Error{path.string() + " is not a checkpoint: " + checkpoint.error()};
 }

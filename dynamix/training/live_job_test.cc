@@ -315,6 +315,18 @@ TEST_F(CheckpointTest, ADamagedFileFallsBackToTheOneBefore) {
   EXPECT_THAT(refused.error(), testing::HasSubstr("checksum"));
 }
 
+TEST_F(CheckpointTest, AFolderInItsPlaceFallsBackToTheOneBefore) {
+  Checkpoint checkpoint;
+  checkpoint.job = "first";
+  ASSERT_TRUE(SaveCheckpoint(folder_, checkpoint).ok());
+  fs::rename(folder_ / "checkpoint.bin", folder_ / "checkpoint.bin.previous");
+  fs::create_directory(folder_ / "checkpoint.bin");
+  const auto read = LoadCheckpoint(folder_);
+  ASSERT_TRUE(read.ok()) << read.error();
+  EXPECT_EQ(read.value().job, "first");
+  EXPECT_THAT(read.value().refused, testing::HasSubstr("not a regular file"));
+}
+
 TEST_F(CheckpointTest, WhatAKilledProcessLeftOfOneIsRemovedByTheNext) {
   fs::create_directories(folder_);
   std::ofstream(folder_ / "checkpoint.bin.writing.1") << "DYNAM";
