@@ -21,6 +21,11 @@ BAD_OPTIONS = [
     ({"max_batch": "x"}, "max_batch = x"),
     ({"granularity": 0}, "granularity = 0"),
     ({"loader": {"shuffle": True}}, "shuffle"),
+    ({"loader": {"sampler": torch.utils.data.RandomSampler(range(4))}}, r"loader\['sampler'\] = RandomSampler"),
+    ({"advisor": "127.0.0.1:9", "policy": "balanced"}, "policy = balanced is not allowed: expected none beside advisor"),
+    ({"advisor": "127.0.0.1:9", "run": "runs/never"}, "run = runs/never is not allowed: expected none beside advisor"),
+    ({"advisor": "localhost"}, "advisor = localhost"),
+    ({"advisor": "localhost:x"}, "advisor = localhost:x"),
     ({"loader": 3}, "loader = 3"),
     ({"loader": {"in_order": False}}, "in_order"),
     ({"loader": {"num_workers": "x"}}, r"loader\['num_workers'\] = x"),
@@ -63,7 +68,11 @@ def refuse_options(rank, size):
         start(iter([]))
     with pytest.raises(dynamix.InputError, match="dataset = Stream"):
         start(Stream())
+    with pytest.raises(dynamix.InputError, match="dataset = DataLoader .*loader.dataset"):
+        start(torch.utils.data.DataLoader(samples()))
     model, optimizer, _ = start(samples())
+    with pytest.raises(dynamix.InputError, match=r"epochs = None .*adapt\(epochs=...\)"):
+        start(samples())[2].progress
     with pytest.raises(dynamix.InputError, match="adapt.. takes a model once"):
         dynamix.torch.adapt(model, optimizer, samples(), 8)
     with pytest.raises(dynamix.InputError, match="an optimizer of the model's parameters"):

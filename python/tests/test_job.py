@@ -1,5 +1,6 @@
 """Samples, speed, resuming, failures: what a job must keep whatever the sizes do."""
 import contextlib
+import logging
 import time
 
 import pytest
@@ -284,6 +285,34 @@ def train_and_look(rank, size):
     for inputs, targets in job.batches(0):
         job.report(loss=step(model, optimizer, inputs, targets), accuracy=0.25)
     return policy.seen
+
+
+class Doubles:
+    """Twice the batch in every round, up to 64."""
+
+    def decide(self, round, states):
+        return [min(64, 2 * batch) for batch in round.batches]
+
+
+def train_and_listen(rank, size):
+    heard = []
+    log = logging.getLogger("dynamix")
+    log.setLevel(logging.INFO)
+    handler = logging.Handler()
+    handler.emit = lambda record: heard.append(record.getMessage())
+    log.addHandler(handler)
+    model, optimizer, job = start(samples(2400), 8, policy=Doubles(), window=3, rule="linear")
+    for inputs, targets in job.batches(0):
+        step(model, optimizer, inputs, targets)
+    return heard
+
+
+def test_the_log_says_what_begins_and_what_changed():
+    heard, nothing = run_ranks(2, train_and_listen)
+    assert nothing == [], "rank 0 speaks for all"
+    assert heard[0] == "policy Doubles, rule linear, batches of 1 to 64 samples per rank"
+    assert heard[1:] == [f"{2 * batch} samples per batch in ({batch}, {batch}), learning rate x {batch / 8:.2f}"
+                         for batch in (8, 16, 32, 64)]
 
 
 class Ponders(Looks):

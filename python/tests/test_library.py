@@ -72,6 +72,8 @@ def test_windows_of_all_ranks_make_the_entries_of_a_round():
                         for entry, table in zip(entries, tables)])
     noise_scale, expected = _core.NoiseScale(), _core.NoiseScale()
     first, second = (entry.report for entry in _core.join_windows(sent, 2, noise_scale, 0.25))
+    unplanned = _core.join_windows(sent, 2, _core.NoiseScale(), float("nan"))[0].report
+    assert numpy.isnan(unplanned.training.progress), "a job that plans nothing is not over"
     for _ in range(2):
         expected.add(20, 4, 8, 2)
     assert noise_scale.state() == expected.state()

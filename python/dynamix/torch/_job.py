@@ -1,6 +1,7 @@
 """A training job whose batch sizes follow advice."""
 from __future__ import annotations
 
+import logging
 import math
 import os
 import time
@@ -22,6 +23,8 @@ from dynamix.torch._loader import Loader, count_samples
 from dynamix.torch._rate import RateRule, base_rate, is_adaptive
 from dynamix.torch._rounds import Rounds
 from dynamix.torch._window import Sums, Window
+
+log = logging.getLogger("dynamix")
 
 # Iterations after which a device's tail is read: its copy is on the host by then, and the host
 # does not wait for work it has just handed to the device.
@@ -53,6 +56,10 @@ class Job:
             raise _check.refused("scaler", scaler, "a GradScaler, or anything with get_scale()")
         if count is not None and not callable(count):
             raise _check.refused("count", count, "a function (batch, asked) -> samples")
+        if advisor is not None and policy != "default":
+            raise _check.refused("policy", _named(policy), "none beside advisor: the arbitrator has its own")
+        if advisor is not None and run is not None:
+            raise _check.refused("run", run, "none beside advisor: the arbitrator records (dynamix arbitrator --run)")
         batch_size = _check.whole("batch_size", batch_size, 1, 1 << 24)
         self._named_base = 0 if base_batch is None else _check.whole("base_batch", base_batch, 1, 1 << 31)
         self._given = batch_size, min_batch, max_batch, granularity
@@ -88,11 +95,15 @@ class Job:
         self._begin()
         self._exchange.attach(model)
         if self._recorder is not None and rank == 0:
-            self._recorder.begin(policy=policy if isinstance(policy, str) else type(policy).__name__,
+            self._recorder.begin(policy=_named(policy),
                                  workers=size, seed=self._seed, window=self._window_iterations,
                                  settings=self._settings(),
                                  planned_samples=(epochs or 0) * self._loader.samples)
         self._rate = RateRule(optimizer)
+        self._told = 0  # the global batch that the log knows
+        if rank == 0:
+            log.info("policy %s, rule %s, batches of %d to %d samples per rank",
+                     "of the arbitrator" if advisor else _named(policy), self._rule, bounds.min, bounds.max)
         model.register_forward_hook(self._see_output)
         self._close = weakref.finalize(self, self._advice.close)
 
@@ -244,10 +255,11 @@ class Job:
     @property
     def progress(self) -> float:
         """The part of the schedule that is over: samples seen over samples planned, or what `clock`
-        counts instead; nan when `epochs` was not given."""
+        counts instead. Wants adapt(epochs=...)."""
         if not self._epochs:
-            return math.nan
-        return min(1.0, (self._loader.cursor + self._ahead) / (self._epochs * self._loader.samples))
+            raise _check.refused("epochs", None, "how many are planned, in adapt(epochs=...): job.progress is the "
+                                 "part of them that is over")
+        return self._progress()
 
     def summary(self) -> dict[str, Any]:
         """The job so far, as a dictionary."""
@@ -344,8 +356,16 @@ class Job:
             self._factor_of = depends_on
             self._rate.factor = _core.learning_rate_factor(
                 self._rule, sum(self.batch_sizes) * self._period, base, self._rounds.noise)
+            self._tell()
         if self._clock == "steps":  # a whole batch counts base batch x factor, a part of one its part
             self._ahead += total * (base / self._period * self._rate.factor / sum(self.batch_sizes) - 1)
+
+    def _tell(self):
+        """The log hears of the first batches, and of a global batch that has moved by half."""
+        batch = sum(self.batch_sizes)
+        if self._exchange.rank == 0 and not self._told / 1.5 < batch < 1.5 * self._told:
+            self._told = batch
+            log.info("%d samples per batch in %s, learning rate x %.2f", batch, self.batch_sizes, self._rate.factor)
 
     def _drop_window(self):
         """A window's numbers belong to one set of batches."""
@@ -392,9 +412,15 @@ class Job:
             table = self._rows.table(scale)
             self._drop_window()
             self._rounds.close(table, self.batch_size, self._start_batches[self._exchange.rank],
-                               self._period, self._settings(), self.progress)
+                               self._period, self._settings(), self._progress())
         self._old_tails.clear()
         self._heard = not self._rounds.asking
+
+    def _progress(self):
+        """nan when nothing is planned."""
+        if not self._epochs:
+            return math.nan
+        return min(1.0, (self._loader.cursor + self._ahead) / (self._epochs * self._loader.samples))
 
     def _base(self):
         """Samples of all ranks in an optimizer step that the optimizer's rates belong to."""
@@ -413,6 +439,10 @@ class Job:
             loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
         if isinstance(loss, torch.Tensor) and loss.dim() == 0:
             self.report(loss=loss)
+
+
+def _named(policy):
+    return policy if isinstance(policy, str) else type(policy).__name__
 
 
 def _checked(count):

@@ -20,10 +20,13 @@ class Loader:
         options = dict(_check.of_type("loader", options, (Mapping,), "a dictionary"))
         for name in _OURS:
             if name in options:
-                raise _check.refused(f"loader[{name!r}]", options[name], "what a DataLoader takes "
-                                     "besides it, since the job decides which samples a rank reads")
+                raise _check.refused(f"loader[{name!r}]", type(options[name]).__name__, "what a DataLoader takes "
+                                     "besides batch_size, shuffle, sampler and batch_sampler: the job decides "
+                                     "which samples a rank reads")
         if options.get("in_order", True) is False:  # PyTorch 2.6
             raise _check.refused("loader['in_order']", False, "batches in the order of their samples")
+        if isinstance(dataset, torch.utils.data.DataLoader):
+            raise _check.refused("dataset", "DataLoader", "the data set itself (loader.dataset): the job makes the loader")
         if isinstance(dataset, torch.utils.data.IterableDataset) or not hasattr(dataset, "__len__"):
             raise _check.refused("dataset", type(dataset).__name__, "a map-style data set with len()")
         self._samples = len(dataset)
