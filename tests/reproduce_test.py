@@ -87,6 +87,42 @@ def check_refusals(work):
     assert re.findall(r"^(\w+) +about \d+ minutes on two cores", out, re.M) == NAMES, out
 
 
+def check_damage(work):
+    """Records that cannot be read are named, before anything runs; a kept step that is damaged is made again."""
+    docs, runs = work / "damaged", work / "damaged-runs"
+    shutil.copytree(SOURCE / "docs/results", docs / "results")
+    shutil.copy(SOURCE / "docs/results.md", docs)
+    (docs / "results/peers.json").write_text("{")
+    for words in (["scale"], ["--part", "scale"]):
+        _, errors = reproduce(*words, "--docs", docs, "--runs", runs, code=2)
+        assert "results/peers.json is damaged" in errors and not runs.exists(), errors
+    place = steps.Place(runs, SOURCE, True, 1)
+    for text in (b"\xff\xfe", b"5", b"{"):
+        (runs / "steps").mkdir(parents=True, exist_ok=True)
+        (runs / "steps/one.json").write_bytes(text)
+        assert place.read("steps/one.json") is None, text
+    assert steps.kept(steps.Step("one", ["true"], 1), {}, place) is None
+
+
+def check_signals(work):
+    """SIGTERM and a closed terminal end the steps too, also of a script that a shell has put into the background."""
+    pid, program = work / "pid", work / "sleeps"
+    program.write_text(f"#!/bin/sh\necho $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000\n")
+    program.chmod(0o755)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        process = subprocess.Popen([sys.executable, SOURCE / "scripts/reproduce", "scale", "--quick", "--runs", work / "deaf",
+                                    "--cores", "1"], stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, "DYNAMIX_PROGRAM": str(program)},
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+        while process.poll() is None and not pid.exists():
+            time.sleep(0.01)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=100)
+        assert process.returncode == 130 and "the same command goes on" in errors, (number, process.returncode, errors)
+        assert not pathlib.Path("/proc", pid.read_text().strip()).exists(), "a step outlived its script"
+        pid.unlink()
+
+
 def check_only(work):
     """What the page shows of steps that another machine ran stays, unless it is of other code: then nothing is run."""
     docs = work / "shown"
@@ -148,6 +184,8 @@ def main():
         work = pathlib.Path(folder)
         check_refusals(work)
         check_bench()
+        check_damage(work)
+        check_signals(work)
         check_page(work)
         check_quick(work)
 

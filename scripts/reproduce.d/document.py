@@ -83,7 +83,10 @@ def compact(data, indent=0, width=140):
 
 def load(docs, name):
     path = data_file(docs, name)
-    return json.loads(path.read_text()) if path.exists() else None
+    try:
+        return json.loads(path.read_text()) if path.exists() else None
+    except ValueError as error:
+        raise Refused(f"{path} is damaged ({error}): bring it back (git checkout), or remove it and run {name} again") from None
 
 
 def cost(name, module):

@@ -106,7 +106,9 @@ def lost_again(again, jobs):
         return []
     return [prose(f"**The lost jobs again.** A time to target hangs on one moment, so one run says little of one job. Each of "
                   f"these jobs with {again['seeds']} other seeds (weights, order of samples, events; a target of its own), with "
-                  "95 % intervals over seeds. Seeds are new: what they say does not depend on why the job was looked at."),
+                  "95 % intervals over seeds. Seeds are new: what they say does not depend on why the job was looked at."
+                  + (f" Left out: {again['left_out']} runs whose reference learned too little to set a target."
+                     if again.get("left_out") else "")),
             population.again_table(again, jobs)]
 
 

@@ -3,6 +3,7 @@ are not run again; the others run beside each other, as many as there are cores.
 import collections
 import dataclasses
 import datetime
+import functools
 import json
 import pathlib
 import re
@@ -58,15 +59,17 @@ class Place:
     def read(self, name):
         path = self.folder / name
         try:
-            return json.loads(path.read_text())
-        except (FileNotFoundError, json.JSONDecodeError):
+            found = json.loads(path.read_text())
+        except (FileNotFoundError, ValueError):  # the latter damaged, also as text
             return None
+        return found if isinstance(found, dict) else None
 
 
 def minutes(all_steps, cores):
     return sum(step.minutes if step.alone else step.minutes / cores for step in all_steps)
 
 
+@functools.cache
 def policy_checksum(root, path="policies/default.safetensors"):
     """Of a policy: the header of its file holds it (safetensors: a length, then JSON)."""
     data = (root / path).read_bytes()
@@ -94,6 +97,7 @@ def learned(outputs):
     return {name.removeprefix("learn-"): output for name, output in outputs.items() if name.startswith("learn-")}
 
 
+@functools.cache  # what runs is what was there when it began
 def code_version(root):
     """Raised by every change of code after which the same job gives other figures."""
     return int(re.search(r"kRunVersion = (\d+)", (root / "dynamix/evaluation/judge.h").read_text())[1])
@@ -110,7 +114,8 @@ def identity(step, told, place):
 def kept(step, told, place):
     found = place.read(f"steps/{step.name}.json")
     wanted = identity(step, told, place)
-    return found if found and all(found.get(key) == value for key, value in wanted.items()) else None
+    whole = found and {"date", "seconds", "output"} <= found.keys()
+    return found if whole and all(found.get(key) == value for key, value in wanted.items()) else None
 
 
 class Running:
@@ -122,10 +127,11 @@ class Running:
         self.started = time.monotonic()
         words = [str(dynamix) if word == "dynamix" else str(word) for word in step.command]
         with self.out.open("w") as out, self.log.open("w") as log:
-            # A session of its own: ctrl-C reaches it once, from here.
+            # A session of its own: ctrl-C reaches it once, from here, also when a shell made this one deaf to it.
             try:
                 self.process = subprocess.Popen(words, cwd=place.root, stdout=out, stderr=log, stdin=subprocess.DEVNULL,
-                                                start_new_session=True)
+                                                start_new_session=True,
+                                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
             except FileNotFoundError:
                 raise Failed(f"{words[0]} is not there: build it with scripts/build release") from None
 
@@ -152,7 +158,7 @@ class Running:
         self.process.send_signal(signal.SIGINT)
         try:
             self.process.wait(30)
-        except subprocess.TimeoutExpired:
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):  # ctrl-C again: at once
             self.process.kill()
             self.process.wait()
 
@@ -165,7 +171,10 @@ def last_json(text):
         lines = text.strip().splitlines()
         if not lines:
             raise Failed("a command that should print JSON printed nothing") from None
-        return json.loads(lines[-1])
+        try:
+            return json.loads(lines[-1])
+        except json.JSONDecodeError:
+            raise Failed("a command that should print JSON printed something else, or only a part of it") from None
 
 
 def run_all(experiment, all_steps, place, dynamix, only=""):
@@ -177,7 +186,8 @@ def run_all(experiment, all_steps, place, dynamix, only=""):
             told[step.name] = found
     waiting, running = collections.deque(step for step in all_steps if step.name.startswith(only)), []
     progress = Progress(experiment, list(waiting), place.cores)
-    previous = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    previous = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
+                if signal.getsignal(number) != signal.SIG_IGN}  # nohup
     try:
         while waiting or running:
             for step in list(waiting):
@@ -201,11 +211,17 @@ def run_all(experiment, all_steps, place, dynamix, only=""):
     except KeyboardInterrupt:
         raise Interrupted() from None
     finally:
-        signal.signal(signal.SIGTERM, previous)
         for one in running:
             one.stop()
+        for number, handler in previous.items():
+            signal.signal(number, handler)
         progress.end()
     return {step.name: told[step.name] for step in all_steps if step.name in told}
+
+
+def interrupt(*_):
+    """As ctrl-C, which a shell lets its background jobs ignore."""
+    raise KeyboardInterrupt
 
 
 def fits(step, running, cores):
