@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 import time
 import weakref
 from collections import deque
@@ -14,9 +13,9 @@ import numpy
 import torch
 import torch.distributed as dist
 
-from dynamix import Recorder, _check, _core
+from dynamix import _check, _core
 from dynamix._policy import make_bounds, make_settings
-from dynamix.torch import _state
+from dynamix.torch import _arguments, _state
 from dynamix.torch._advice import InProcess, Remote
 from dynamix.torch._exchange import Exchange, sum_over_ranks
 from dynamix.torch._loader import Loader, count_samples
@@ -42,24 +41,7 @@ class Job:
     def __init__(self, model, optimizer, dataset, batch_size, *, policy, advisor, rule, target,
                  window, seed, job, loader, epochs, base_batch, min_batch, max_batch, granularity,
                  schedule, clock, scaler, guard, monitor, count, run):
-        expected = torch.nn.parallel.DistributedDataParallel
-        if not isinstance(model, expected):
-            raise _check.refused("model", type(model).__name__, expected.__name__)
-        if any(getattr(module, "sparse", False) is True for module in model.modules()):
-            raise _check.refused("model", "sparse=True", "layers whose gradients are dense")
-        if not isinstance(optimizer, torch.optim.Optimizer):
-            raise _check.refused("optimizer", type(optimizer).__name__, "a torch.optim.Optimizer")
-        trained = {id(p) for group in optimizer.param_groups for p in group["params"]}
-        if trained.isdisjoint(id(p) for p in model.parameters()):
-            raise _check.refused("optimizer", type(optimizer).__name__, "an optimizer of the model's parameters")
-        if scaler is not None and not hasattr(scaler, "get_scale"):
-            raise _check.refused("scaler", scaler, "a GradScaler, or anything with get_scale()")
-        if count is not None and not callable(count):
-            raise _check.refused("count", count, "a function (batch, asked) -> samples")
-        if advisor is not None and policy != "default":
-            raise _check.refused("policy", _named(policy), "none beside advisor: the arbitrator has its own")
-        if advisor is not None and run is not None:
-            raise _check.refused("run", run, "none beside advisor: the arbitrator records (dynamix arbitrator --run)")
+        _arguments.require(model, optimizer, scaler, count, policy, advisor, run)
         batch_size = _check.whole("batch_size", batch_size, 1, 1 << 24)
         self._named_base = 0 if base_batch is None else _check.whole("base_batch", base_batch, 1, 1 << 31)
         self._given = batch_size, min_batch, max_batch, granularity
@@ -72,7 +54,7 @@ class Job:
         self._rule = rule or ("sqrt" if is_adaptive(optimizer) else "adascale")
         self._target, self._schedule, self._clock = target, schedule, clock
         self._scaler = scaler
-        self._count = count_samples if count is None else _checked(count)
+        self._count = count_samples if count is None else _arguments.counting(count)
         self._base_rate, self._adaptive = base_rate(optimizer), is_adaptive(optimizer)
         self._base_batch, self._period = batch_size, 1  # a period: batches of an iteration
         self._settings()  # refuses what it cannot hold
@@ -82,12 +64,12 @@ class Job:
         self._loader = Loader(dataset, self._seed, rank, [batch_size] * size, loader)
         # Else a batch holds what was planned, and every rank knows all ranks' samples.
         self._counts = count is not None or self._loader.may_drop
-        self._recorder = _make_recorder(run, job, target)
+        self._recorder = _arguments.make_recorder(run, job, target)
         if advisor is None:
             self._advice = InProcess(policy, self._seed, guard, self._recorder)
         else:
             self._advice = Remote(advisor, job, self._exchange)
-        self._rounds = Rounds(self._exchange, self._advice, bounds, _make_monitor(monitor, model),
+        self._rounds = Rounds(self._exchange, self._advice, bounds, _arguments.make_monitor(monitor, model),
                               limit_by_memory=max_batch is None)
         self._start_batches = self._meet(batch_size)
         self._base_batch = sum(self._start_batches)
@@ -95,7 +77,7 @@ class Job:
         self._begin()
         self._exchange.attach(model)
         if self._recorder is not None and rank == 0:
-            self._recorder.begin(policy=_named(policy),
+            self._recorder.begin(policy=_arguments.name_of(policy),
                                  workers=size, seed=self._seed, window=self._window_iterations,
                                  settings=self._settings(),
                                  planned_samples=(epochs or 0) * self._loader.samples)
@@ -103,7 +85,7 @@ class Job:
         self._told = 0  # the global batch that the log knows
         if rank == 0:
             log.info("policy %s, rule %s, batches of %d to %d samples per rank",
-                     "of the arbitrator" if advisor else _named(policy), self._rule, bounds.min, bounds.max)
+                     "of the arbitrator" if advisor else _arguments.name_of(policy), self._rule, bounds.min, bounds.max)
         model.register_forward_hook(self._see_output)
         self._close = weakref.finalize(self, self._advice.close)
 
@@ -439,30 +421,3 @@ class Job:
             loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
         if isinstance(loss, torch.Tensor) and loss.dim() == 0:
             self.report(loss=loss)
-
-
-def _named(policy):
-    return policy if isinstance(policy, str) else type(policy).__name__
-
-
-def _checked(count):
-    return lambda batch, asked: _check.whole("count()", count(batch, asked), 0, 1 << 31)
-
-
-def _make_monitor(best, model):
-    if _check.text("monitor", best) == "none":
-        return None
-    device = next(model.parameters()).device
-    index = device.index if device.type == "cuda" else -1
-    monitor = _core.Monitor(best, index)
-    if best == "ebpf" and monitor.tier == _core.NetworkTier.inet_diag:
-        # inet_diag walks through all sockets of the machine, milliseconds in every window; those of
-        # this process can be asked one by one.
-        monitor = _core.Monitor("own_sockets", index)
-    return monitor
-
-
-def _make_recorder(run, job, target):
-    if isinstance(run, (str, os.PathLike)):
-        return Recorder(run, name=job or "python", target=target)
-    return _check.of_type("run", run, (Recorder, type(None)), "a folder or a Recorder")
