@@ -95,7 +95,7 @@ def check_bash(work):
         return run("-c", asked, program="bash").stdout.split()
 
     assert {"train", "compare", "doctor", "--version"} <= set(offered())
-    assert {"show", "merge", "export"} <= set(offered("policy"))
+    assert {"show", "export"} <= set(offered("policy"))
     assert {"--workload", "--policy"} <= set(offered("train"))
     assert offered("train", "--backend") == ["sim", "virtual", "live"]
     assert "goodput" in offered("evaluate", "--policies") and "mixed" in offered("train", "--cluster")

@@ -17,7 +17,6 @@ MISTYPED = {
     ("evaluate", "--policies", "goodptu"): "did you mean goodput?",
     ("policy", "show", "defualt"): "did you mean default?",
     ("policy", "export", "defualt", "--format", "onnx"): "did you mean default?",
-    ("policy", "merge", "defualt", "--out", "x"): "did you mean default?",
     ("learn", "--fitted", "lenet_fashon"): "did you mean lenet_fashion?",
 }
 

@@ -1,5 +1,4 @@
-// dynamix policy: what a policy file is (show), its networks for other run-times (export), and one
-// policy of several (merge).
+// dynamix policy: what a policy file is (show), and its networks for other run-times (export).
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,12 +25,6 @@ namespace {
 
 struct PolicyShowFlags {
   std::string path;
-  bool json = false;
-};
-
-struct MergeFlags {
-  std::vector<std::string> policies;
-  std::string out;
   bool json = false;
 };
 
@@ -86,10 +79,7 @@ nlohmann::json Describe(const std::string& path) {
                                 {"local_actions", local},
                                 {"training", model.training}};
   if (model.local) description["local"] = HeadJson(*model.local, LocalColumns());
-  if (model.team) {
-    description["team"] = HeadJson(*model.team, TeamColumns());
-    description["team"]["heads"] = 1 + model.more_teams.size();
-  }
+  if (model.team) description["team"] = HeadJson(*model.team, TeamColumns());
   return description;
 }
 
@@ -101,11 +91,7 @@ std::string Join(const nlohmann::json& list) {
 }
 
 void PrintHead(const char* name, const nlohmann::json& head) {
-  const int heads = head.value("heads", 1);
-  std::printf("%s network%s\n", name,
-              heads > 1
-                  ? (": the first of " + std::to_string(heads) + ", whose mean decides").c_str()
-                  : "");
+  std::printf("%s network\n", name);
   std::printf("  inputs        %d features; the critic sees %d numbers\n",
               head["inputs"].get<int>(), head["critic_inputs"].get<int>());
   std::printf("  hidden        %s (tanh), %zu weights in both towers\n",
@@ -170,24 +156,10 @@ void Export(const PolicyExportFlags& flags) {
     std::printf("%s\n", out.c_str());
 }
 
-void Merge(const MergeFlags& flags) {
-  std::vector<PolicyModel> models;
-  for (const std::string& policy : flags.policies)
-    models.push_back(Require(LoadPolicy(PolicyFile(policy))));
-  const PolicyModel merged = Require(MergePolicies(std::move(models)));
-  (void)Require(SavePolicy(flags.out, merged));
-  const std::size_t heads = 1 + merged.more_teams.size();
-  if (flags.json)
-    std::printf("%s\n", nlohmann::json{{"file", flags.out}, {"heads", heads}}.dump().c_str());
-  else
-    std::printf("%s: %zu team heads\n", flags.out.c_str(), heads);
-}
-
 }  // namespace
 
 void AddPolicyCommand(CLI::App& app) {
-  CLI::App* policy =
-      app.add_subcommand("policy", "Show a policy file, export its networks, or merge several");
+  CLI::App* policy = app.add_subcommand("policy", "Show a policy file, or export its networks");
   policy->require_subcommand(1);
   policy->footer("Example:\n  dynamix policy show default");
 
@@ -202,19 +174,6 @@ void AddPolicyCommand(CLI::App& app) {
     show_flags->path = PolicyFile(show_flags->path);
     Show(*show_flags);
   });
-
-  const auto merge_flags = std::make_shared<MergeFlags>();
-  CLI::App* merge = policy->add_subcommand(
-      "merge", "Make one policy of several: the team decides by the mean of their heads");
-  merge
-      ->add_option("files", merge_flags->policies,
-                   "Policy files, or names of shipped policies, with the same actions")
-      ->required();
-  merge->add_option("--out", merge_flags->out, "File to write")->required();
-  merge->add_flag("--json", merge_flags->json, "One JSON object for machines");
-  merge->footer(
-      "Example:\n  dynamix policy merge a.safetensors b.safetensors --out both.safetensors");
-  merge->callback([merge_flags] { Merge(*merge_flags); });
 
   const auto export_flags = std::make_shared<PolicyExportFlags>();
   CLI::App* exporting = policy->add_subcommand(

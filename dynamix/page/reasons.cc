@@ -99,19 +99,15 @@ Reasons::Reasons(const std::string& policy, const PolicyModel* model) {
   }
   kind_ = model->actions.kind;
   if (!model->team || kind_ == ActionKind::kAdditive) return;
-  const auto add = [&](const ActorCritic& team) {
-    teams_.push_back({&team, Evaluator(team.network.shape())});
-  };
-  add(*model->team);
-  for (const ActorCritic& team : model->more_teams) add(team);
+  team_ = &*model->team;
+  evaluator_.emplace(team_->network.shape());
 }
 
 // Element f: with feature f at its mean; the last one: as it was.
-void Reasons::AddLogFactors(Head& head, std::span<const float> state,
-                            std::vector<double>& log_factors) {
+std::vector<double> Reasons::LogFactors(std::span<const float> state) {
   const std::size_t width = state.size();
   std::vector<float> row(width);
-  head.team->actor_inputs.Apply(state, row);
+  team_->actor_inputs.Apply(state, row);
   std::vector<float> rows;
   std::vector<int> all;
   for (std::size_t f = 0; f <= width; ++f) {
@@ -120,27 +116,27 @@ void Reasons::AddLogFactors(Head& head, std::span<const float> state,
     all.push_back(static_cast<int>(f));
   }
   std::vector<float> logits(all.size() * kActionCount);
-  head.evaluator.Logits(head.team->network, rows, all, logits);
+  evaluator_->Logits(team_->network, rows, all, logits);
   // Whatever the batch is, it cancels in differences. The state knows where places are from there.
   Round any_batch;
   any_batch.entries = {RoundEntry{.start_batch = 1, .batch = 1}};
   any_batch.base_batch = std::exp2(-state[kBaseRatio]);
   const Landmarks landmarks{.soonest = std::exp2(state[kSoonestGap])};
+  std::vector<double> log_factors;
   for (std::size_t f = 0; f <= width; ++f) {
     const auto of_row = std::span<const float>(logits).subspan(f * kActionCount, kActionCount);
-    log_factors[f] += std::log2(*MeanTeamFactor(kind_, Softmax(of_row), any_batch, landmarks));
+    log_factors.push_back(std::log2(*MeanTeamFactor(kind_, Softmax(of_row), any_batch, landmarks)));
   }
+  return log_factors;
 }
 
 std::vector<Reason> Reasons::Influences(const RecordedRound& round) {
   const std::size_t width = round.team_state.size();
-  std::vector<double> log_factors(width + 1);
-  for (Head& head : teams_) AddLogFactors(head, round.team_state, log_factors);
+  const std::vector<double> log_factors = LogFactors(round.team_state);
   const std::vector<Column> columns = TeamColumns();
   std::vector<Reason> reasons;
   for (std::size_t f = 0; f < width; ++f)
-    reasons.push_back({columns[f].name, round.team_state[f],
-                       (log_factors[width] - log_factors[f]) / static_cast<double>(teams_.size())});
+    reasons.push_back({columns[f].name, round.team_state[f], log_factors[width] - log_factors[f]});
   return reasons;
 }
 

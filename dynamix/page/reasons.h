@@ -5,8 +5,7 @@
 //   log2(factor on the global batch in this state)
 //   - log2(that factor with f at its mean over the policy's training)
 //
-// so +1 doubles the global batch. Every team head has its say, as in the decision. Local actions
-// are not explained: they follow the measured shares.
+// so +1 doubles the global batch. Local actions are not explained: they follow the measured shares.
 //
 // Of a rule: the measurements that it reads, with their values in the round (docs/rules.md).
 //
@@ -48,17 +47,15 @@ class Reasons {
   ActionKind kind() const { return kind_; }
 
  private:
-  struct Head {
-    const ActorCritic* team;
-    Evaluator evaluator;
-  };
-  bool learned() const { return !teams_.empty(); }
+  bool learned() const { return evaluator_.has_value(); }
   std::vector<Reason> Influences(const RecordedRound& round);
-  void AddLogFactors(Head& head, std::span<const float> state, std::vector<double>& log_factors);
+  std::vector<double> LogFactors(std::span<const float> state);
 
   std::string rule_;  // its name without constants; empty: not a rule
   ActionKind kind_ = ActionKind::kRelative;
-  std::vector<Head> teams_;
+  const ActorCritic* team_ =
+      nullptr;  // with its evaluator: a learned policy whose actions have factors
+  std::optional<Evaluator> evaluator_;
 };
 
 }  // namespace dynamix

@@ -19,13 +19,12 @@ INSTANTIATE_TEST_SUITE_P(Sets, ReasonsOfSet,
                                          ActionKind::kAnchored, ActionKind::kGuided));
 
 TEST_P(ReasonsOfSet, AnInfluenceIsWhatTheDecisionLosesWithoutTheFeature) {
-  std::vector<PolicyModel> heads = {SmallPolicy({8}, 1), SmallPolicy({8}, 2)};
-  for (PolicyModel& head : heads) head.actions.kind = GetParam();
-  const PolicyModel merged = MergePolicies(heads).value();
+  PolicyModel model = SmallPolicy({8}, 2);
+  model.actions.kind = GetParam();
   Rng rng(3);
   const Round round = SampleRound(rng, 4);
   States states = Encoder().Encode(round);
-  LearnedPolicy policy(merged, Choice::kGreedy);
+  LearnedPolicy policy(model, Choice::kGreedy);
   const auto log_factor = [&] {
     return std::log2(*std::get<Actions>(policy.Decide(round, states, rng)).team_factor);
   };
@@ -33,7 +32,7 @@ TEST_P(ReasonsOfSet, AnInfluenceIsWhatTheDecisionLosesWithoutTheFeature) {
   RecordedRound recorded;
   recorded.team_state = states.team;
   recorded.actions = Actions{};
-  std::vector<Reason> reasons = Reasons("merged", &merged).Of(recorded, nullptr, 4);
+  std::vector<Reason> reasons = Reasons("learned", &model).Of(recorded, nullptr, 4);
   if (GetParam() == ActionKind::kGuided) {
     EXPECT_EQ(reasons.front().feature, "soonest batch");
     reasons.erase(reasons.begin());

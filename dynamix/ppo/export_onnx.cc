@@ -141,9 +141,7 @@ void AddHead(Graph& graph, const std::string& head, const ActorCritic& model) {
 std::string EncodeOnnx(const PolicyModel& model) {
   Graph graph;
   if (model.local) AddHead(graph, "local", *model.local);
-  if (model.team) AddHead(graph, TeamPrefix(0), *model.team);
-  for (std::size_t i = 0; i < model.more_teams.size(); ++i)
-    AddHead(graph, TeamPrefix(i + 1), model.more_teams[i]);
+  if (model.team) AddHead(graph, "team", *model.team);
   Message file;
   file.Int(1, 8).Bytes(2, "dynamix").Sub(7, graph.message()).Sub(8, Message().Int(2, 13));
   file.Sub(14, Message().Bytes(1, "dynamix.actions").Bytes(2, Format(model.actions)));

@@ -50,9 +50,7 @@ torch::jit::Module MakeModule(const PolicyModel& model) {
     outputs += (outputs.empty() ? "" : ", ") + head + "_logits";
   };
   if (model.local) add("local", *model.local);
-  if (model.team) add(TeamPrefix(0), *model.team);
-  for (std::size_t i = 0; i < model.more_teams.size(); ++i)
-    add(TeamPrefix(i + 1), model.more_teams[i]);
+  if (model.team) add("team", *model.team);
   module.define("def forward(self" + inputs + "):\n" + body + "  return " + outputs + "\n");
   return module;
 }

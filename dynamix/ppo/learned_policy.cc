@@ -1,7 +1,6 @@
 #include "dynamix/ppo/learned_policy.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "dynamix/core/check.h"
@@ -17,8 +16,7 @@ LearnedPolicy::LearnedPolicy(PolicyModel model, Choice how, std::string name)
   DYNAMIX_CHECK(!model_.team || model_.team->network.shape().actor_inputs == TeamWidth(),
                 "the team network takes team rows");
   if (model_.local) local_.emplace(model_.local->network.shape());
-  if (model_.team) teams_.emplace_back(model_.team->network.shape());
-  for (const ActorCritic& team : model_.more_teams) teams_.emplace_back(team.network.shape());
+  if (model_.team) team_.emplace(model_.team->network.shape());
 }
 
 Decisions LearnedPolicy::Decide(const Round& round, const States& states, Rng& rng) {
@@ -39,21 +37,14 @@ bool LearnedPolicy::DecideTeam(const Round& round, const States& states, Rng& rn
   std::copy(mask.begin(), mask.end(), masks_.begin());
   rows_.assign(1, 0);
   normalized_.resize(states.team.size());
+  model_.team->actor_inputs.Apply(states.team, normalized_);
+  team_->Choose(model_.team->network, normalized_, rows_, masks_, how_, rng, choices_);
+  if (!choices_.finite) return false;
+  actions.team = choices_.actions[0];
   actions.team_factor.reset();
-  double log_factor = 0;
-  for (std::size_t head = 0; head < teams_.size(); ++head) {
-    const ActorCritic& team = head == 0 ? *model_.team : model_.more_teams[head - 1];
-    team.actor_inputs.Apply(states.team, normalized_);
-    teams_[head].Choose(team.network, normalized_, rows_, masks_, how_, rng, choices_);
-    if (!choices_.finite) return false;
-    if (head == 0) actions.team = choices_.actions[0];
-    if (how_ == Choice::kSample) return true;
-    const std::optional<double> factor =
+  if (how_ == Choice::kGreedy)
+    actions.team_factor =
         MeanTeamFactor(model_.actions.kind, choices_.probabilities, round, states.landmarks);
-    if (!factor) return true;
-    log_factor += std::log(*factor) / static_cast<double>(teams_.size());
-  }
-  actions.team_factor = std::exp(log_factor);
   return true;
 }
 

@@ -15,8 +15,8 @@ namespace dynamix {
 class LearnedPolicy : public Policy {
  public:
   // `model` as SavePolicy wrote it (LoadPolicy refuses one for other features). kGreedy takes the
-  // likeliest legal local actions and the mean of the team's, over all team heads; kSample draws
-  // all of them, the team's from the first head, which is how it was learned.
+  // likeliest legal local actions and the mean of the team's; kSample draws all of them, which is
+  // how it was learned.
   LearnedPolicy(PolicyModel model, Choice how, std::string name = "learned");
 
   std::string_view name() const override { return name_; }
@@ -36,8 +36,7 @@ class LearnedPolicy : public Policy {
   PolicyModel model_;
   Choice how_;
   std::string name_;
-  std::optional<Evaluator> local_;
-  std::vector<Evaluator> teams_;  // of model_.team, then model_.more_teams
+  std::optional<Evaluator> local_, team_;
   std::vector<float> normalized_;
   std::vector<std::uint8_t> masks_;
   std::vector<int> rows_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "dynamix/core/encoder.h"
@@ -106,21 +108,24 @@ TEST(LearnedPolicyTest, AHeadThatIsSwitchedOffHolds) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) EXPECT_EQ(Decide(policy, seen, seed).team, kHold);
 }
 
-TEST(LearnedPolicyTest, SeveralTeamHeadsDecideByTheirMean) {
+// Whose team takes the actions with these probabilities, whatever it sees.
+PolicyModel CertainPolicy(std::span<const double> probabilities) {
+  PolicyModel model = SmallPolicy({8}, 1);
+  const Layer& last = model.team->network.policy().back();
+  const std::span<float> weights = model.team->network.parameters();
+  std::ranges::fill(weights.subspan(last.weights, last.in * last.out), 0.f);
+  for (int a = 0; a < kActionCount; ++a)
+    weights[last.bias + a] = static_cast<float>(std::log(probabilities[a]));
+  return model;
+}
+
+TEST(LearnedPolicyTest, InUseTheTeamGoesTheMeanOfItsActions) {
   const Seen seen = MakeRound(8);
-  std::vector<PolicyModel> models = {SmallPolicy({8}, 1), SmallPolicy({8}, 5), SmallPolicy({8}, 9)};
-  double product = 1;
-  for (const PolicyModel& model : models) {
-    LearnedPolicy policy(model, Choice::kGreedy);
-    product *= *Decide(policy, seen, 1).team_factor;
-  }
-  ASSERT_NE(product, 1);
-  PolicyModel merged = MergePolicies(models).value();
-  LearnedPolicy policy(merged, Choice::kGreedy);
-  EXPECT_NEAR(*Decide(policy, seen, 1).team_factor, std::cbrt(product), 1e-9);
-  merged.more_teams[1].network.parameters()[0] = std::nanf("");
-  LearnedPolicy broken(merged, Choice::kGreedy);
-  EXPECT_EQ(*Decide(broken, seen, 1).team_factor, 1) << "one broken head, and the round holds";
+  const PolicyModel model = CertainPolicy(std::array{.1, .2, .3, .3, .1});
+  LearnedPolicy policy(model, Choice::kGreedy), learning(model, Choice::kSample);
+  // / 3 and x 3 cancel, and so do two thirds of x 1.25.
+  EXPECT_NEAR(Decide(policy, seen, 1).team_factor.value(), std::pow(1.25, .1), 1e-6);
+  EXPECT_FALSE(Decide(learning, seen, 1).team_factor.has_value()) << "one action, as it is learned";
 }
 
 TEST(LearnedPolicyTest, GreedyIsTheSameForEveryGenerator) {

@@ -70,9 +70,7 @@ std::string EncodePolicy(const PolicyModel& model) {
   for (const auto& [key, value] : model.training)
     file.metadata[std::string(kTraining).append(key)] = value;
   if (model.local) PutModel("local", *model.local, file);
-  if (model.team) PutModel(TeamPrefix(0), *model.team, file);
-  for (std::size_t i = 0; i < model.more_teams.size(); ++i)
-    PutModel(TeamPrefix(i + 1), model.more_teams[i], file);
+  if (model.team) PutModel("team", *model.team, file);
   return EncodeTensors(file);
 }
 
@@ -91,43 +89,15 @@ Result<PolicyModel> DecodePolicy(std::string_view bytes) {
     return Error{std::string("metadata: ") + error.what()};
   }
   status = TakeHead("local", model.actions.local, LocalWidth(), file, model.local);
-  if (status) status = TakeHead(TeamPrefix(0), model.actions.team, TeamWidth(), file, model.team);
-  for (std::size_t head = 1; status && model.team && HasModel(TeamPrefix(head), file); ++head) {
-    if (head == kMostTeams) return Error{"the policy has more than 9 team heads"};
-    std::optional<ActorCritic> next;
-    status = TakeHead(TeamPrefix(head), true, TeamWidth(), file, next);
-    if (status) model.more_teams.push_back(*std::move(next));
-  }
+  if (status) status = TakeHead("team", model.actions.team, TeamWidth(), file, model.team);
+  if (HasModel("team2", file))
+    return Error{
+        "the policy was merged of several, which this build does not read: it would decide "
+        "by the first alone"};
   if (!status) return Error{status.error()};
   for (const auto& [key, value] : file.metadata)
     if (key.starts_with(kTraining)) model.training[key.substr(kTraining.size())] = value;
   return model;
-}
-
-Result<PolicyModel> MergePolicies(std::vector<PolicyModel> models) {
-  if (models.empty()) return Error{"there is no policy to merge"};
-  PolicyModel merged = std::move(models[0]);
-  for (std::size_t i = 1; i < models.size(); ++i) {
-    PolicyModel& next = models[i];
-    if (Format(next.actions) != Format(merged.actions))
-      return Error{"policy " + std::to_string(i + 1) + " has actions " + Format(next.actions) +
-                   ", the first one " + Format(merged.actions)};
-    if (!next.team) return Error{"policies without a team head cannot be merged"};
-    merged.more_teams.push_back(*std::move(next.team));
-    for (ActorCritic& team : next.more_teams) merged.more_teams.push_back(std::move(team));
-    for (const auto& [key, value] : next.training) {
-      std::string& text = merged.training[key];
-      if (text != value) text += (text.empty() ? "" : "; ") + value;
-    }
-  }
-  if (merged.more_teams.size() >= kMostTeams)
-    return Error{"a policy has at most " + std::to_string(kMostTeams) + " team heads, these have " +
-                 std::to_string(merged.more_teams.size() + 1)};
-  return merged;
-}
-
-std::string TeamPrefix(std::size_t head) {
-  return head == 0 ? "team" : "team" + std::to_string(head + 1);
 }
 
 Status SavePolicy(const std::string& path, const PolicyModel& model) {

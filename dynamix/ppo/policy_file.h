@@ -11,7 +11,6 @@
 //   metadata and tensors (model_tensors.h)
 //     local.*              the local head
 //     team.*               the team head
-//     team2.*, team3.*     further team heads
 //
 // Loading executes nothing. A file that is damaged, cut, of another version or made for another
 // feature list is an Error that says so; whoever holds a policy keeps it. Pure functions, except
@@ -23,7 +22,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "dynamix/core/action.h"
 #include "dynamix/core/objective.h"
@@ -32,16 +30,11 @@
 
 namespace dynamix {
 
-inline constexpr int kMostTeams = 9;
-
 struct PolicyModel {
   ActionOptions actions;
-  Objective objective;               // it was learned for
-  std::optional<ActorCritic> local;  // present exactly when actions.local
-  std::optional<ActorCritic> team;   // present exactly when actions.team
-  // Team heads learned from other seeds. In use the team's decision is the mean over all of them:
-  // what one run of learning got wrong by chance, the others outvote.
-  std::vector<ActorCritic> more_teams;          // at most kMostTeams - 1
+  Objective objective;                          // it was learned for
+  std::optional<ActorCritic> local;             // present exactly when actions.local
+  std::optional<ActorCritic> team;              // present exactly when actions.team
   std::map<std::string, std::string> training;  // what made it: seed, steps, scenario, date, ...
 };
 
@@ -51,13 +44,6 @@ Result<PolicyModel> LoadPolicy(const std::string& path);
 
 std::string EncodePolicy(const PolicyModel& model);
 Result<PolicyModel> DecodePolicy(std::string_view bytes);
-
-// One policy of several that were learned apart: the team heads of all, the local head of the
-// first. An Error when there are too many, or when their actions differ.
-Result<PolicyModel> MergePolicies(std::vector<PolicyModel> models);
-
-// "team" and, for the heads after it, "team2", "team3", ...
-std::string TeamPrefix(std::size_t head);
 
 // 16 hexadecimal digits.
 std::string FormatHash(std::uint64_t hash);

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "dynamix/host/atomic_file.h"
+#include "dynamix/ppo/model_tensors.h"
 #include "dynamix/ppo/tensor_file.h"
 #include "dynamix/ppo/testing/small_policy.h"
 
@@ -62,20 +63,11 @@ std::string Forge(const std::string& header, const std::string& data) {
 
 const std::string kSealed = R"("__metadata__":{"sha256":")" + std::string(64, '0') + R"("})";
 
-TEST_F(PolicyFileTest, MergedPoliciesKeepAllTeamHeads) {
-  PolicyModel second = SmallPolicy({4}, 7);
-  second.training = {{"seed", "2"}};
-  PolicyModel first = SmallPolicy({4}, 3);
-  first.training = {{"seed", "1"}};
-  const PolicyModel merged = MergePolicies({first, second, second}).value();
-  EXPECT_EQ(merged.training.at("seed"), "1; 2; 2");
-  const PolicyModel loaded = DecodePolicy(EncodePolicy(merged)).value();
-  ASSERT_EQ(loaded.more_teams.size(), 2);
-  EXPECT_TRUE(std::ranges::equal(loaded.more_teams[1].network.parameters(),
-                                 second.team->network.parameters()));
-  EXPECT_THAT(MergePolicies(std::vector<PolicyModel>(10, first)).error(), HasSubstr("at most 9"));
-  second.actions.kind = ActionKind::kRelative;
-  EXPECT_THAT(MergePolicies({first, second}).error(), HasSubstr("policy 2 has actions relative"));
+TEST_F(PolicyFileTest, APolicyThatWasMergedOfSeveralIsRefused) {
+  const auto add_second_team = [](TensorFile& file) {
+    PutModel("team2", *SmallPolicy({2}, 7).team, file);
+  };
+  EXPECT_THAT(ErrorAfter(add_second_team), HasSubstr("merged of several"));
 }
 
 TEST_F(PolicyFileTest, LoadsWhatWasSaved) {

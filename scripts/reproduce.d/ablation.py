@@ -2,7 +2,7 @@
 import population
 from document import Goal, Part
 from figures import chart, list_of, prose, row_of, table
-from steps import Step, learn, learned
+from steps import learn, learned
 
 TITLE = "Ablation"
 CLAIM = ("What each part of the state, the actions and the learner is worth, with the present ones: a policy is learned "
@@ -27,13 +27,13 @@ VARIANTS = {"full": ("everything, learned anew", []),
 CAUSE = ("Why so little makes a difference: actions are factors on the batch of the rule `composite`, which alone has {} of the full "
          "learner's pace. What is learned on top of it is less than these jobs can show, and so is every part of what it is "
          "learned from. Where no rule is inside, and in the published form, learning has more to do, and does worse.")
-HEADS = 3  # seeds whose heads are merged, and that tell how much chance is in a variant
+SEEDS = 3  # of the full learner: what chance alone changes
 
 
 def steps(place):
     made, files = [], {}
     learners = {name: (flags, 1) for name, (_, flags) in VARIANTS.items()}
-    learners.update({f"seed-{seed}": ([], seed) for seed in range(2, HEADS + 1)})
+    learners.update({f"seed-{seed}": ([], seed) for seed in range(2, SEEDS + 1)})
     if place.quick:
         learners = {"full": ([], 1), "no-network": (VARIANTS["no-network"][1], 1)}
     for name, (flags, seed) in learners.items():
@@ -44,10 +44,6 @@ def steps(place):
                                     population.quick_jobs(), 0.1,
                                     after=tuple(step.name for step in made)))
         return made
-    heads = [files["full"], *(files[f"seed-{seed}"] for seed in range(2, HEADS + 1))]
-    files["heads"] = place.path("heads.safetensors")
-    made.append(Step("merge-heads", ["dynamix", "policy", "merge", *heads, "--out", files["heads"], "--json"], 0.1,
-                     after=("learn-full", *(f"learn-seed-{seed}" for seed in range(2, HEADS + 1)))))
     made.append(population.step("use", "validation-jobs", ",".join(["static", "composite", "default", *files.values()]), place, 50,
                                 after=tuple(step.name for step in made)))
     return made
@@ -64,8 +60,6 @@ def called(policy):
 
 
 def title(name):
-    if name == "heads":
-        return f"{HEADS} heads, of {HEADS} seeds"
     if name.startswith("seed-"):
         return f"everything, seed {name[5:]}"
     return VARIANTS[name][0] if name in VARIANTS else f"`{name}`"
