@@ -51,6 +51,12 @@ def mean(found, policy, field):
     return geometric(run[field] for run in found if run["policy"] == policy)
 
 
+def mean_batch(found, policy):
+    """Samples of an iteration of all workers, over the whole run."""
+    return geometric(run["samples"] * run["iteration_ms"] / (1e3 * run["time_to_target_s"]) for run in found
+                     if run["policy"] == policy)
+
+
 def part(all_found):
     found = {name: one for name, one in all_found.items() if not name.startswith("parts")}
     if not found:
@@ -103,8 +109,12 @@ def agreement(found, policies, goals):
     rows = [[f"{what}, {backend}", *(f"{mean(found[backend], policy, field):.1f}" for policy in policies)]
             for field,
             what in (("iteration_ms", "iteration, ms"), ("time_to_target_s", "time to target, s")) for backend in found]
-    return prose(f"The same two files on {len(found)} backends (`sim` to 0.886 of the first 2,000 held-out images, which stands for "
-                 "0.88 of all), geometric means over seeds:") + "\n\n" + table(["", *map(code, policies)], rows)
+    rows += [[f"samples of an iteration, {backend}", *(f"{mean_batch(found[backend], policy):.0f}" for policy in policies)]
+             for backend in found]
+    return (prose(f"The same two files on {len(found)} backends (`sim` to 0.886 of the first 2,000 held-out images, which stands "
+                  "for 0.88 of all), geometric means over seeds. What an iteration takes follows from its samples, so where a "
+                  "policy chooses other batches on a backend, its iterations differ for that reason too:") + "\n\n" +
+            table(["", *map(code, policies)], rows))
 
 
 def taken_apart(parts):
