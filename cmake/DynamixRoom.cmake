@@ -18,6 +18,9 @@ endif()
 add_library(dynamix_flags INTERFACE)
 target_compile_options(dynamix_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow
                        -Wno-missing-field-initializers)  # designated initialisers mean the rest
+# Messages name files as the project does, and no file depends on the folder it was compiled in: with
+# __FILE__ in every check, ccache would keep nothing for another clone.
+target_compile_options(dynamix_flags INTERFACE -ffile-prefix-map=${DYNAMIX_ROOT}=.)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(dynamix_flags INTERFACE -Wno-restrict)  # GCC bug 105651: false alarms on std::string
 endif()
