@@ -82,6 +82,8 @@ def check_refusals(work):
     assert not (work / "never").exists(), "it ran before it looked for its place"
     _, errors = reproduce("acuracy", code=2)
     assert "the closest is accuracy" in errors, errors
+    _, errors = reproduce("--quick", "--part", "scale", code=2)
+    assert "--quick, --fresh and --only go with NAME" in errors, errors
     check_only(work)
     out, _ = reproduce("--list")
     assert re.findall(r"^(\w+) +about \d+ minutes on two cores", out, re.M) == NAMES, out
@@ -92,23 +94,87 @@ def check_damage(work):
     docs, runs = work / "damaged", work / "damaged-runs"
     shutil.copytree(SOURCE / "docs/results", docs / "results")
     shutil.copy(SOURCE / "docs/results.md", docs)
-    (docs / "results/peers.json").write_text("{")
-    for words in (["scale"], ["--part", "scale"]):
-        _, errors = reproduce(*words, "--docs", docs, "--runs", runs, code=2)
-        assert "results/peers.json is damaged" in errors and not runs.exists(), errors
+    for text in ("{", "{}", "[1]", (docs / "results/scale.json").read_text()):
+        (docs / "results/peers.json").write_text(text)
+        for words in (["scale"], ["--part", "scale"]):
+            _, errors = reproduce(*words, "--docs", docs, "--runs", runs, code=2)
+            assert "results/peers.json is damaged" in errors and not runs.exists(), errors
+    (docs / "results/peers.json").unlink()
+    data = json.loads((docs / "results/scale.json").read_text())
+    (docs / "results/scale.json").write_text(json.dumps({**data, "found": {"sim-8": [{"policy": "static"}]}}))
+    before = (docs / "results.md").read_bytes()
+    _, errors = reproduce("--part", "scale", "--docs", docs, code=2)
+    assert "results/scale.json is damaged (KeyError" in errors and (docs / "results.md").read_bytes() == before, errors
     place = steps.Place(runs, SOURCE, True, 1)
     for text in (b"\xff\xfe", b"5", b"{"):
         (runs / "steps").mkdir(parents=True, exist_ok=True)
         (runs / "steps/one.json").write_bytes(text)
         assert place.read("steps/one.json") is None, text
-    assert steps.kept(steps.Step("one", ["true"], 1), {}, place) is None
+    one = steps.Step("one", ["true"], 1)
+    assert steps.kept(one, {}, place) is None
+    told = {**steps.identity(one, {}, place), "date": "2026-01-01T00:00:00Z", "seconds": 1.0, "output": {}}
+    for damage in ({}, {"output": None}, {"seconds": "x"}, {"date": 5}):
+        place.write("steps/one.json", {**told, **damage})
+        assert (steps.kept(one, {}, place) is None) == bool(damage), damage
+
+
+def check_fresh(work):
+    """A word that is wrong, or a program that is not there, loses no runs; --only makes its own steps anew."""
+    kept = work / "fresh/scale/steps/sim-8.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("{}")
+    reproduce("--quick", "scale", "--fresh", "--only", "nosuch", "--runs", work / "fresh", code=2)
+    assert kept.exists()
+    reproduce("--quick", "scale", "--fresh", "--only", "sim-16", "--runs", work / "fresh", "--cores", 1)
+    assert kept.read_text() == "{}" and (kept.parent / "sim-16.json").exists()
+
+
+def sleeper(work):
+    """A program that sleeps instead of working, and the file it writes its process into."""
+    pid, program = work / "pid", work / "sleeps"
+    program.write_text(f"#!/bin/sh\necho $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000\n")
+    program.chmod(0o755)
+    return pid, program
+
+
+def check_alone(work):
+    """Two in one folder would run their steps beside each other; a script that is killed takes its steps along."""
+    pid, program = sleeper(work)
+    environment = {**os.environ, "DYNAMIX_PROGRAM": str(program)}
+    words = [sys.executable, SOURCE / "scripts/reproduce", "scale", "--quick", "--runs", work / "shared", "--cores", "1"]
+    first = subprocess.Popen(words, stderr=subprocess.DEVNULL, env=environment)
+    while first.poll() is None and not pid.exists():
+        time.sleep(0.01)
+    second = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=60)
+    assert second.returncode == 1 and "another scripts/reproduce runs in" in second.stderr, second
+    first.kill()
+    first.wait()
+    step = pathlib.Path("/proc", pid.read_text().strip())
+    while step.exists() and "(zombie)" not in (step / "status").read_text():
+        time.sleep(0.01)
+    pid.unlink()
+
+
+def check_sentences():
+    """A sentence of a page holds whatever the figures are."""
+    import ablation
+    import live
+    from figures import Ratio
+    more = {"compute": [0.1, 0.3], "exchange": [1.9, 0.4], "rest": [4.7, 4.2], "iteration": [6.7, 4.9]}
+    assert live.most_of(more) == " Most of it is the rest."
+    assert live.most_of({what: [-one for one in some] for what, some in more.items()}) == "", "not longer"
+    assert live.most_of({**more, "exchange": [4.7, 4.3], "iteration": [11, 10]}) == "", "less than half"
+    even, slower = Ratio([0.9, 1.1, 1.0]), Ratio([1.3, 1.31, 1.32])
+    over = {"composite": even, "pure": slower, "published": slower}
+    assert "does worse" in ablation.cause(over, ["local"], ["pure", "published"])[0]
+    assert "does worse" not in ablation.cause(over, ["local"], ["pure"])[0]
+    assert ablation.cause({"composite": slower}, ["local"], []) == [], "the rule alone is not as good"
+    assert ablation.cause({}, ["local"], []) == [], "not asked"
 
 
 def check_signals(work):
     """SIGTERM and a closed terminal end the steps too, also of a script that a shell has put into the background."""
-    pid, program = work / "pid", work / "sleeps"
-    program.write_text(f"#!/bin/sh\necho $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000\n")
-    program.chmod(0o755)
+    pid, program = sleeper(work)
     for number in (signal.SIGTERM, signal.SIGHUP):
         process = subprocess.Popen([sys.executable, SOURCE / "scripts/reproduce", "scale", "--quick", "--runs", work / "deaf",
                                     "--cores", "1"], stderr=subprocess.PIPE, text=True,
@@ -140,13 +206,17 @@ def check_only(work):
                                                        ("composite", 21.0), ("default", 20.0))]}}
     data_file = docs / "results/scale.json"
     data_file.write_text(json.dumps({**data, "version": version - 1}))
-    _, errors = reproduce("scale", "--only", "sim-32", "--docs", docs, "--runs", work / "elsewhere", code=2)
-    assert "would take sim-8 off the page" in errors and not (work / "elsewhere").exists(), errors
-    data_file.write_text(json.dumps(data))
+    for other in ({"version": version - 1}, {"commands": [command.replace("--seeds 10", "--seeds 9")]}):
+        data_file.write_text(json.dumps({**data, **other}))
+        _, errors = reproduce("scale", "--only", "sim-32", "--docs", docs, "--runs", work / "elsewhere", code=2)
+        assert "would take sim-8 off the page" in errors and not (work / "elsewhere").exists(), errors
+    data_file.write_text(json.dumps({**data, "commands": [command.replace("--threads 1", "--threads 2")]}))
     reproduce("scale", "--only", "sim-32", "--docs", docs, "--runs", work / "elsewhere")
     told = json.loads(data_file.read_text())
     assert told["found"]["sim-8"] == data["found"]["sim-8"] and list(told["found"]) == ["sim-32", "sim-8"], list(told["found"])
     assert len(told["commands"]) == 2 and told["begun"] == "2026-01-01" < told["date"] and told["minutes"] > 1, told
+    reproduce("scale", "--only", "sim-32", "--docs", docs, "--runs", work / "elsewhere")
+    assert json.loads(data_file.read_text())["minutes"] == told["minutes"], "the same step twice"
     assert "sim-8" not in told["missing"] and "virtual-4" in told["missing"], told["missing"]
     assert "| 8 | 40 | 30 | 25 | 21 | 20 |" in (docs / "results.md").read_text(), (docs / "results.md").read_text()
 
@@ -186,6 +256,9 @@ def main():
         check_bench()
         check_damage(work)
         check_signals(work)
+        check_fresh(work)
+        check_alone(work)
+        check_sentences()
         check_page(work)
         check_quick(work)
 

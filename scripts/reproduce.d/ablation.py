@@ -24,9 +24,10 @@ VARIANTS = {"full": ("everything, learned anew", []),
                           ["--actions", "additive,current,local", "--updates", "70"]),
             "window-20": ("learned with windows of 20 iterations", ["--window", "20"]),
             "quadratics": ("learned without miniatures", ["--miniatures", "0"])}
-CAUSE = ("Why so little makes a difference: actions are factors on the batch of the rule `composite`, which alone has {} of the full "
-         "learner's pace. What is learned on top of it is less than these jobs can show, and so is every part of what it is "
-         "learned from. Where no rule is inside, and in the published form, learning has more to do, and does worse.")
+CAUSE = ("Why parts make no difference: actions are factors on the batch of the rule `composite`, which alone has {} of the full "
+         "learner's pace. What is learned on top of it is less than these jobs can show, and so is a part of what it is learned "
+         "from.")
+NO_RULE = ("pure", "published")  # variants whose actions have no rule inside
 SEEDS = 3  # of the full learner: what chance alone changes
 
 
@@ -88,10 +89,20 @@ def part(found):
                "score in simulation"], rows),
         prose(f"Slower than the full learner: {names_of(matters)}. Faster: {names_of(harms)}. No clear difference: "
               f"{names_of(idle)}."),
-        *([prose(CAUSE.format(over["composite"]))] if idle and over["composite"].low <= 1 <= over["composite"].high else []),
+        *cause(over, idle, matters),
         prose("Policies: " + list_of(f"`{name}` {one[:12]}" for name, one in found["policies"].items() if one) + ".")])
     return Part(goals, text, {"ablation": chart("Pace over the full learner's, a dot per validation job", "faster than the full learner",
                                                 [row_of(name, ratio) for name, ratio in over.items()], right="slower")})
+
+
+def cause(over, idle, matters):
+    """Where the rule alone is as good as what is learned on top of it."""
+    rule = over.get("composite")
+    if not idle or rule is None or not rule.low <= 1 <= rule.high:
+        return []
+    worse = all(name in matters for name in NO_RULE)
+    return [prose(CAUSE.format(rule) + (" Where no rule is inside, and in the published form, learning has more to do, and does "
+                                        "worse." if worse else ""))]
 
 
 def names_of(names):

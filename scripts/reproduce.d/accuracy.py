@@ -116,7 +116,7 @@ def part(found):
         return Part([], prose("Only longer runs were made."), {})
     rows = [[job_of(one), f"{one['ends'][0]:.0f} s, {percent(one['static'])}", f"{one['ends'][1]:.0f} s, {percent(one['own'])}",
              f"{one['longer'][0]:.0f} s, {percent(one['longer'][1])}" if one["longer"] else "-", f"{one['static_s']:.0f} s",
-             f"{one['own_s']:.0f} s" if one["own_s"] else "not reached", *published(one)] for one in figures]
+             *to_best(one), *published(one)] for one in figures]
     equal = [[job_of(one), *(percent(value) for value in (*one["at_time"], *one["at_epochs"])),
               percent(one["static"]), percent(one["in_static_s"]) if one["longer"] else "-"] for one in figures]
     shared = [[job_of(one), percent(one["shared"]), *(f"{seconds:.0f} s" for seconds in one["shared_s"]),
@@ -130,7 +130,8 @@ def part(found):
               "larger batch is sooner at its end, where accuracy is best, and equal times compare different points of it."),
         *longer_runs(figures),
         table(["job, workers", "static: time, best accuracy", "`default`", f"`default`, {LONGER} epochs",
-               "static: to its best", "`default`: to that", "published static", "published adaptive"], rows),
+               "static: to its best", "`default`: to that", "`default` / static", "published static", "published adaptive",
+               "adaptive / static"], rows),
         prose("Equal time: when the first of the two runs of equal epochs was over."),
         table(["job, workers", "static, equal time", "`default`, equal time", "static, equal epochs", "`default`, equal epochs",
                "static, all of its time", f"`default`, {LONGER} epochs, that time"], equal),
@@ -159,7 +160,15 @@ def longer_runs(figures):
                   "epochs had been seen to miss that goal in most jobs; they take more samples than static does.")]
 
 
+def to_best(one):
+    """When `default` had static's best accuracy, and over static's time."""
+    return [f"{one['own_s']:.0f} s", f"{one['own_s'] / one['static_s']:.2f}"] if one["own_s"] else ["not reached", "-"]
+
+
 def published(one):
-    if (one["workload"], one["workers"]) in PUBLISHED:
-        return [f"{seconds} s, {accuracy} %" for seconds, accuracy in PUBLISHED[one["workload"], one["workers"]]]
-    return [f"{minutes} minutes" for minutes in PUBLISHED_MINUTES.get(one["workload"], ("-", "-"))]
+    job = one["workload"], one["workers"]
+    if job in PUBLISHED:
+        (static, _), (adaptive, _) = PUBLISHED[job]
+        return [*(f"{seconds} s, {accuracy} %" for seconds, accuracy in PUBLISHED[job]), f"{adaptive / static:.2f}"]
+    static, adaptive = PUBLISHED_MINUTES[one["workload"]]
+    return [f"{static} minutes", f"{adaptive} minutes", f"{adaptive / static:.2f}"]

@@ -15,6 +15,7 @@ import steps
 from figures import list_of, prose, table
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+FIELDS = {"experiment", "begun", "date", "policy", "version", "minutes", "commands", "found"}  # of an experiment's data
 
 
 class Refused(Exception):
@@ -56,7 +57,7 @@ def require_markers(docs, name):
 
 def replace(docs, name, text):
     before, _, after = split(docs, name)
-    (docs / "results.md").write_text(f"{before}\n{text.strip()}\n{marker(name)[1]}{after}")
+    steps.write_whole(docs / "results.md", f"{before}\n{text.strip()}\n{marker(name)[1]}{after}")
 
 
 def data_file(docs, name):
@@ -66,7 +67,7 @@ def data_file(docs, name):
 def save(docs, name, data):
     path = data_file(docs, name)
     path.parent.mkdir(exist_ok=True)
-    path.write_text(compact(data) + "\n")
+    steps.write_whole(path, compact(data) + "\n")
 
 
 def compact(data, indent=0, width=140):
@@ -83,10 +84,27 @@ def compact(data, indent=0, width=140):
 
 def load(docs, name):
     path = data_file(docs, name)
+    if not path.exists():
+        return None
     try:
-        return json.loads(path.read_text()) if path.exists() else None
-    except ValueError as error:
-        raise Refused(f"{path} is damaged ({error}): bring it back (git checkout), or remove it and run {name} again") from None
+        data = json.loads(path.read_text())
+    except (ValueError, RecursionError) as error:
+        raise Refused(damaged(path, name, error)) from None
+    if not isinstance(data, dict) or not FIELDS <= data.keys() or data["experiment"] != name:
+        raise Refused(damaged(path, name, f"expected the data of {name}: {', '.join(sorted(FIELDS))}"))
+    return data
+
+
+def damaged(path, name, why):
+    return f"{path} is damaged ({why}): bring it back (git checkout), or remove it and run {name} again"
+
+
+def part_of(docs, name, module, data):
+    """What the experiment makes of its data."""
+    try:
+        return module.part(data["found"])
+    except (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError) as error:
+        raise Refused(damaged(data_file(docs, name), name, f"{type(error).__name__}: {error}")) from error
 
 
 def cost(name, module):
@@ -127,19 +145,20 @@ def of_policy(data):
     return f"**{text}, which no longer ships (`{shipped[:12]}` does): run it again.**"
 
 
-def text_of(name, module, data):
+def text_of(name, module, data, part=None):
     if data is None:
         return "\n\n".join([f"## {module.TITLE}", prose(module.CLAIM),
                             prose(f"**Not run yet** with the policy that ships: `scripts/reproduce {name}`, about "
                                   f"{cost(name, module)}.{' ' + module.BEFORE if getattr(module, 'BEFORE', '') else ''}")])
-    part = module.part(data["found"])
+    part = part or module.part(data["found"])
     days = data["date"] if data["begun"] == data["date"] else f"{data['begun']} to {data['date']}"
     made = (f"Made by `scripts/reproduce {name}` on {days}, {duration(data['minutes'])} of commands (runs that were kept from before take none). {of_policy(data)} What "
             f"it is made of: [results/{name}.json](results/{name}.json).")
     if data.get("missing"):
         made += f" **Not run yet of it:** {list_of(data['missing'])}."
     images = "\n\n".join(f"![{chart['title']}](images/{file}.svg)" for file, chart in part.charts.items())
-    goals = table(["goal", "result", "met?"], [[goal.text, goal.result, "yes" if goal.met else "no"] for goal in part.goals])
+    rows = [[goal.text, goal.result, "yes" if goal.met else "no"] for goal in part.goals]
+    goals = table(["goal", "result", "met?"], rows) if rows else ""
     blocks = [f"## {module.TITLE}", prose(module.CLAIM), goals, part.text.strip(), images, prose(made),
               command_block(data["commands"])]
     return "\n\n".join(block for block in blocks if block)
@@ -147,8 +166,9 @@ def text_of(name, module, data):
 
 def write_part(docs, name, module, draw):
     data = load(docs, name)
-    replace(docs, name, text_of(name, module, data))
-    for file, chart in (module.part(data["found"]).charts if data else {}).items():
+    part = part_of(docs, name, module, data) if data else None
+    replace(docs, name, text_of(name, module, data, part))
+    for file, chart in (part.charts if part else {}).items():
         draw(chart, docs / "images" / f"{file}.svg")
 
 
@@ -158,17 +178,20 @@ def anchor(title):
 
 def write_goals(docs, modules):
     """The table of all goals, where it has a place."""
-    rows = []
+    rows, in_part = [], []
     for name, module in modules.items():
         data, link = load(docs, name), f"[{module.TITLE}](#{anchor(module.TITLE)})"
         if data is None:
             rows.append([link, f"`scripts/reproduce {name}`", "not run yet", "-"])
             continue
-        for goal in module.part(data["found"]).goals:
+        in_part += [module.TITLE] if data.get("missing") else []
+        for goal in part_of(docs, name, module, data).goals:
             rows.append([link, goal.text, goal.result, "yes" if goal.met else "no"])
     met, asked = sum(row[3] == "yes" for row in rows), sum(row[3] != "-" for row in rows)
     waiting = sum(row[3] == "-" for row in rows)
     lead = f"{met} of {asked} goals are met."
     if waiting:
         lead += f" {waiting} of {len(modules)} experiments have not been run yet."
+    if in_part:
+        lead += f" Not counted is what is not run yet of {list_of(in_part)}."
     replace(docs, "goals", prose(lead) + "\n\n" + table(["experiment", "goal", "result", "met?"], rows))

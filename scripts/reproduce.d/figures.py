@@ -59,7 +59,11 @@ def policies_of(results):
 def seconds(results):
     """Geometric mean of times; a star when a target was missed, which counts with the whole time budget."""
     mean = geometric([one["time_to_target_s"] for one in results])
-    return f"{mean:.3g}" + ("" if all(one["reached"] for one in results) else "*")
+    return f"{mean:.3g}{star(results)}"
+
+
+def star(results):
+    return "" if all(one["reached"] for one in results) else "*"
 
 
 def reached(results):

@@ -48,6 +48,11 @@ def text(row):
     return f"{value} {row['unit']}".replace(" ratio", "")
 
 
+def asks(row):
+    """Whether the benchmark has a target that can be missed."""
+    return row["target"] is not None and (row["better"] == "lower" or row["target"] > 0)
+
+
 def is_met(row):
     return row["value"] >= row["target"] if row["better"] == "higher" else row["value"] <= row["target"]
 
@@ -57,7 +62,7 @@ def part(found):
     for step, results in found.items():
         for row in results:
             what = NAMES.get(row["name"], row["name"].replace("_", " "))
-            if row["target"] is not None:
+            if asks(row):
                 sign = "at least" if row["better"] == "higher" else "at most"
                 goals.append(Goal(f"{what}: {sign} {row['target']:,g} {row['unit']}".replace(" ratio", ""), text(row),
                                   is_met(row)))

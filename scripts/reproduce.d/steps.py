@@ -1,10 +1,12 @@
 """Steps of an experiment: commands whose output is kept. Those that are there already, with the same words and the same policy,
 are not run again; the others run beside each other, as many as there are cores."""
 import collections
+import ctypes
 import dataclasses
 import datetime
 import functools
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -13,6 +15,16 @@ import struct
 import subprocess
 import sys
 import time
+
+
+def write_whole(path, text):
+    """Or not at all."""
+    new = path.with_name(path.name + ".new")
+    try:
+        new.write_text(text)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 class Failed(Exception):
@@ -53,14 +65,13 @@ class Place:
     def write(self, name, data):
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.with_suffix(".new").write_text(json.dumps(data, indent=1) + "\n")
-        path.with_suffix(".new").rename(path)
+        write_whole(path, json.dumps(data, indent=1) + "\n")
 
     def read(self, name):
         path = self.folder / name
         try:
             found = json.loads(path.read_text())
-        except (FileNotFoundError, ValueError):  # the latter damaged, also as text
+        except (FileNotFoundError, ValueError, RecursionError):  # the latter two damaged, also as text
             return None
         return found if isinstance(found, dict) else None
 
@@ -114,8 +125,17 @@ def identity(step, told, place):
 def kept(step, told, place):
     found = place.read(f"steps/{step.name}.json")
     wanted = identity(step, told, place)
-    whole = found and {"date", "seconds", "output"} <= found.keys()
+    whole = (found and isinstance(found.get("date"), str) and isinstance(found.get("seconds"), (int, float)) and
+             isinstance(found.get("output"), (dict, list)))
     return found if whole and all(found.get(key) == value for key, value in wanted.items()) else None
+
+
+def begin(parent):
+    """In the new process: ctrl-C ends it, and so does the end of the script, however that came about."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 class Running:
@@ -131,7 +151,7 @@ class Running:
             try:
                 self.process = subprocess.Popen(words, cwd=place.root, stdout=out, stderr=log, stdin=subprocess.DEVNULL,
                                                 start_new_session=True,
-                                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+                                                preexec_fn=functools.partial(begin, os.getpid()))
             except FileNotFoundError:
                 raise Failed(f"{words[0]} is not there: build it with scripts/build release") from None
 
@@ -280,5 +300,11 @@ def describe(told):
     if len(policies) > 1:
         raise Failed("the steps were made with different policies: run it with --fresh")
     return {"begun": dates[0][:10], "date": dates[-1][:10], "policy": policies.pop() if policies else None,
-            "version": max(one["version"] for one in told.values()), "minutes": round(sum(one["seconds"] for one in told.values()) / 60, 2),
+            "version": max(one["version"] for one in told.values()), **costs({name: round(one["seconds"] / 60, 2)
+                                                                              for name, one in told.items()}),
             "commands": list(dict.fromkeys(one["command"] for one in told.values()))}
+
+
+def costs(took):
+    """Minutes of commands: all, and by step."""
+    return {"minutes": round(sum(took.values()), 2), "took": took}
