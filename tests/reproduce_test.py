@@ -58,7 +58,7 @@ def check_quick(work):
     after = steps_in(runs)
     assert len(after) == 2 and before.items() <= after.items(), (before, after)
     assert "is there" in errors, errors
-    assert out.startswith("## Scale") and "| 8 | 1 | 0." in out and "scripts/reproduce scale" in out, out
+    assert "\n\n## Scale" in out and out.startswith("**The quick form: 2 steps") and "| 8 | 1 | 0." in out and "scripts/reproduce scale" in out, out
     assert "dynamix evaluate --suite scale_128 --workers 8" in out, out
     told = json.loads((runs / "scale/steps/sim-8.json").read_text())
     times = {one["policy"]: one["time_to_target_s"] for one in told["output"]["results"]}

@@ -55,12 +55,15 @@ TlsFiles ReadTls(const TlsFlags& flags) {
 std::string ReadToken(const TlsFlags& flags) {
   std::string token = ReadText("--token-file", flags.token, kMostTokenBytes);
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
-  // An empty token would admit everybody, and one that no header can carry nobody.
+  // An empty token would admit everybody, and one that no header can carry, or carries without the
+  // spaces at its ends, nobody.
   const bool sendable =
       std::all_of(token.begin(), token.end(), [](unsigned char c) { return std::isprint(c) != 0; });
-  if (!flags.token.empty() && (token.empty() || !sendable))
-    throw InputError::OutOfRange("--token-file", flags.token,
-                                 "a file with one line of printable characters");
+  const bool spaced = !token.empty() && (token.front() == ' ' || token.back() == ' ');
+  if (!flags.token.empty() && (token.empty() || !sendable || spaced))
+    throw InputError::OutOfRange(
+        "--token-file", flags.token,
+        "a file with one line of printable characters, no space at its ends");
   return token;
 }
 

@@ -199,6 +199,29 @@ def check_values(work, commands):
         assert refused.returncode == 2 and "/dev/zero: a device, not a file" in refused.stderr, refused
     refused = run("policy", "show", work / "pipe")
     assert refused.returncode != 0 and "not a regular file" in refused.stderr, refused
+    (work / "spaces").write_text("   \n")
+    refused = run(*serve, "--token-file", work / "spaces")
+    assert refused.returncode == 2 and "no space at its ends" in refused.stderr, refused
+    check_outputs(work)
+
+
+def check_outputs(work):
+    """What is written takes no device's or pipe's place, nor that of what it is made from."""
+    os.symlink("/dev/null", work / "null")
+    for path in (work / "pipe", work / "null"):
+        refused = run("policy", "export", "default", "--format", "onnx", "--out", path)
+        assert refused.returncode == 1 and f"cannot write '{path}': not a regular file" in refused.stderr, refused
+    assert (work / "pipe").is_fifo() and (work / "null").is_symlink()
+    policy = work / "policy.safetensors"
+    shutil.copy(pathlib.Path(__file__).parents[2] / "policies/default.safetensors", policy)
+    before = policy.read_bytes()
+    refused = run("policy", "export", policy, "--format", "onnx", "--out", work / "." / policy.name)
+    assert refused.returncode == 2 and "another file than the policy itself" in refused.stderr, refused
+    assert policy.read_bytes() == before
+    refused = run("export", work / "none", "--csv", "-")
+    assert refused.returncode == 2 and refused.stdout == "", refused
+    refused = run("export", "--csv", "-")
+    assert refused.returncode == 2 and refused.stderr.startswith("dynamix: "), refused
 
 
 def main():

@@ -37,8 +37,9 @@ void Print(const std::vector<Finding>& findings) {
   std::size_t width = 0;
   for (const Finding& finding : findings) width = std::max(width, finding.subject.size());
   for (const Finding& finding : findings) {
-    std::printf("%s  %-*s  %s\n",
+    std::printf("%s%s  %-*s  %s\n",
                 Coloured(Name(finding.state), ColourOf(finding.state), STDOUT_FILENO).c_str(),
+                finding.state == Finding::State::kBad ? " " : "",  // as wide as the others
                 static_cast<int>(width), finding.subject.c_str(), finding.text.c_str());
     if (!finding.remedy.empty())
       std::printf("      %-*s  to mend it: %s\n", static_cast<int>(width), "",

@@ -41,6 +41,7 @@ std::int64_t WriteTable(const ExportFlags& flags, std::ostream& out) {
 }
 
 void ExportTable(const ExportFlags& flags) {
+  for (const std::string& run : flags.runs) (void)LoadRun(run);  // before there is half of a table
   if (flags.csv == "-") {
     (void)WriteTable(flags, std::cout);
     return;

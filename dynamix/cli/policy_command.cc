@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -15,6 +16,7 @@
 #include "dynamix/cli/data_folder.h"
 #include "dynamix/cli/helper_program.h"
 #include "dynamix/core/features.h"
+#include "dynamix/core/input_error.h"
 #include "dynamix/host/atomic_file.h"
 #include "dynamix/ppo/export.h"
 #include "dynamix/ppo/policy_file.h"
@@ -145,6 +147,9 @@ void Export(const PolicyExportFlags& flags) {
   std::string out = flags.out;
   // Of a shipped policy: here, and not where it was installed.
   if (out.empty()) out = flags.policy + (flags.format == "onnx" ? ".onnx" : ".pt");
+  std::error_code unknown;  // one of them is not there
+  if (std::filesystem::equivalent(path, out, unknown))
+    throw InputError::OutOfRange("--out", out, "another file than the policy itself");
   if (flags.format == "onnx") {
     (void)Require(ExportOnnx(model, out));
   } else {

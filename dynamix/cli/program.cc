@@ -133,8 +133,12 @@ int RunProgram(int argc, char** argv, void (*add_commands)(CLI::App&, const Word
         return kBadInput;
       }
     }
-    const int code = app.exit(error);
-    return code == 0 ? Printed(0) : kBadInput;
+    if (error.get_exit_code() == 0) {
+      (void)app.exit(error);  // prints what --help or --version asked for
+      return Printed(0);
+    }
+    std::fprintf(stderr, "dynamix: %s\nRun with --help for more information.\n", error.what());
+    return kBadInput;
   } catch (const InputError& error) {
     std::fprintf(stderr, "dynamix: %s\n", error.what());
     return kBadInput;

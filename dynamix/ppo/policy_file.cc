@@ -49,6 +49,19 @@ Status TakeHead(const std::string& prefix, bool wanted, int width, const TensorF
   return Nothing{};
 }
 
+// Earlier builds merged several policies into one (team2, team3, ...): its first head alone is another
+// policy.
+Status RefuseOthers(const PolicyModel& model, const TensorFile& file) {
+  for (const auto& [name, tensor] : file.tensors) {
+    const std::string head = name.substr(0, name.find('.'));
+    if (!(head == "local" && model.local) && !(head == "team" && model.team))
+      return Error{
+          "tensor '" + name +
+          "' belongs to no head of this policy; one that was merged of several is not read"};
+  }
+  return Nothing{};
+}
+
 }  // namespace
 
 std::string FormatHash(std::uint64_t hash) {
@@ -90,10 +103,7 @@ Result<PolicyModel> DecodePolicy(std::string_view bytes) {
   }
   status = TakeHead("local", model.actions.local, LocalWidth(), file, model.local);
   if (status) status = TakeHead("team", model.actions.team, TeamWidth(), file, model.team);
-  if (HasModel("team2", file))
-    return Error{
-        "the policy was merged of several, which this build does not read: it would decide "
-        "by the first alone"};
+  if (status) status = RefuseOthers(model, file);
   if (!status) return Error{status.error()};
   for (const auto& [key, value] : file.metadata)
     if (key.starts_with(kTraining)) model.training[key.substr(kTraining.size())] = value;

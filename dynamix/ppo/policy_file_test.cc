@@ -68,6 +68,11 @@ TEST_F(PolicyFileTest, APolicyThatWasMergedOfSeveralIsRefused) {
     PutModel("team2", *SmallPolicy({2}, 7).team, file);
   };
   EXPECT_THAT(ErrorAfter(add_second_team), HasSubstr("merged of several"));
+  const auto add_its_tensors = [&](TensorFile& file) {
+    add_second_team(file);
+    file.metadata.erase("team2.shape");
+  };
+  EXPECT_THAT(ErrorAfter(add_its_tensors), HasSubstr("tensor 'team2."));
 }
 
 TEST_F(PolicyFileTest, LoadsWhatWasSaved) {

@@ -104,6 +104,7 @@ RunFolder::RunFolder(fs::path folder, const std::string& config, std::int64_t ke
   fs::create_directories(folder_);
   // Finish writes it: a folder without is of an unfinished run.
   fs::remove(folder_ / "summary.json");
+  fs::remove(folder_ / "report.html");  // of what was here before
   if (Status written = WriteBytes((folder_ / "config.toml").string(), config); !written)
     throw std::runtime_error(written.error());
   const Result<std::int64_t> kept = rounds_.KeepBefore(keep);

@@ -91,8 +91,10 @@ def part(found):
               f"{names_of(idle)}."),
         *cause(over, idle, matters),
         prose("Policies: " + list_of(f"`{name}` {one[:12]}" for name, one in found["policies"].items() if one) + ".")])
-    return Part(goals, text, {"ablation": chart("Pace over the full learner's, a dot per validation job", "faster than the full learner",
-                                                [row_of(name, ratio) for name, ratio in over.items()], right="slower")})
+    charts = {"ablation": chart("Pace over the full learner's, a dot per validation job", "faster than the full learner",
+                                [row_of(name, ratio) for name, ratio in over.items()], right="slower")}
+    rule = f"; the rule `composite` alone has {over['composite']} of what is learned" if "composite" in over else ""
+    return Part(goals, text, charts, f"{goals[0].result.removesuffix(' do')} parts make a difference{rule}.")
 
 
 def cause(over, idle, matters):

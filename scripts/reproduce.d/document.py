@@ -34,6 +34,7 @@ class Part:
     goals: list
     text: str
     charts: dict = dataclasses.field(default_factory=dict)  # file name without ending -> what `dynamix chart` reads
+    verdict: str = ""  # a sentence for the head of the page
 
 
 def marker(name):
@@ -152,7 +153,7 @@ def text_of(name, module, data, part=None):
                                   f"{cost(name, module)}.{' ' + module.BEFORE if getattr(module, 'BEFORE', '') else ''}")])
     part = part or module.part(data["found"])
     days = data["date"] if data["begun"] == data["date"] else f"{data['begun']} to {data['date']}"
-    made = (f"Made by `scripts/reproduce {name}` on {days}, {duration(data['minutes'])} of commands (runs that were kept from before take none). {of_policy(data)} What "
+    made = (f"Made by `scripts/reproduce {name}` on {days}, {duration(data['minutes'])} of commands, added up (runs that were kept from before take none). {of_policy(data)} What "
             f"it is made of: [results/{name}.json](results/{name}.json).")
     if data.get("missing"):
         made += f" **Not run yet of it:** {list_of(data['missing'])}."
@@ -178,15 +179,17 @@ def anchor(title):
 
 def write_goals(docs, modules):
     """The table of all goals, where it has a place."""
-    rows, in_part = [], []
+    rows, in_part, verdicts = [], [], []
     for name, module in modules.items():
         data, link = load(docs, name), f"[{module.TITLE}](#{anchor(module.TITLE)})"
         if data is None:
             rows.append([link, f"`scripts/reproduce {name}`", "not run yet", "-"])
             continue
         in_part += [module.TITLE] if data.get("missing") else []
-        for goal in part_of(docs, name, module, data).goals:
-            rows.append([link, goal.text, goal.result, "yes" if goal.met else "no"])
+        part = part_of(docs, name, module, data)
+        rows += [[link, goal.text, goal.result, "yes" if goal.met else "no"] for goal in part.goals]
+        if part.goals:
+            verdicts.append([link, f"{sum(goal.met for goal in part.goals)} of {len(part.goals)}", part.verdict or "-"])
     met, asked = sum(row[3] == "yes" for row in rows), sum(row[3] != "-" for row in rows)
     waiting = sum(row[3] == "-" for row in rows)
     lead = f"{met} of {asked} goals are met."
@@ -194,4 +197,5 @@ def write_goals(docs, modules):
         lead += f" {waiting} of {len(modules)} experiments have not been run yet."
     if in_part:
         lead += f" Not counted is what is not run yet of {list_of(in_part)}."
-    replace(docs, "goals", prose(lead) + "\n\n" + table(["experiment", "goal", "result", "met?"], rows))
+    replace(docs, "goals", "\n\n".join([prose(lead), table(["experiment", "goals met", "in short"], verdicts), "All goals:",
+                                        table(["experiment", "goal", "result", "met?"], rows)]))

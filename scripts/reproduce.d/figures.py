@@ -31,10 +31,16 @@ class Ratio:
         self.worst_name = self.names[self.ratios.index(self.worst)]
 
     def __str__(self):
-        return f"{self.mean:.2f}" + (f" [{self.low:.2f}, {self.high:.2f}]" if len(self.ratios) > 1 else "")
+        return f"{self.mean:.2f}" + (f" {interval(self.low, self.high)}" if len(self.ratios) > 1 else "")
 
     def record(self):
         return f"{self.won} / {self.tied} / {self.lost}"
+
+
+def interval(low, high):
+    """A bound that two digits would put on 1 has more when the interval does not hold 1."""
+    apart = low > 1 or high < 1
+    return "[" + ", ".join(f"{one:.3f}" if apart and f"{one:.2f}" == "1.00" else f"{one:.2f}" for one in (low, high)) + "]"
 
 
 def paired(results, policy, baseline, key=("scenario", "workload", "workers", "seed")):
@@ -77,6 +83,11 @@ def table(header, rows):
 
 def prose(text):
     return textwrap.fill(" ".join(text.split()), 100, break_long_words=False, break_on_hyphens=False)
+
+
+def sentence(text):
+    """With its first letter large."""
+    return text[:1].upper() + text[1:]
 
 
 def code(name):

@@ -4,7 +4,7 @@ from document import Goal, Part
 from figures import chart, code, prose, row_of, table
 
 TITLE = "The judge"
-CLAIM = ("The 63 jobs of [judge.md](judge.md), real SGD of seven models on modelled clocks, drawn from a seed: what the "
+CLAIM = ("The 63 jobs of [judge.md](judge.md), real SGD of seven pairs of model and data on modelled clocks, drawn from a seed: what the "
          "policy that ships does to jobs that people have.")
 BEFORE = "What the judge said on 17 November 2026 is in [history.md](history.md#the-judge-virtual)."
 DATA = ["fashion_mnist", "cifar10", "bible"]
@@ -20,7 +20,7 @@ def steps(place):
         jobs = population.quick_jobs()
         return [population.step(name, "validation-jobs", "static,balanced,default", place, 1, jobs, 0.1, again=again)
                 for name, again in (("judge", None), ("again", "default"))]
-    judge = population.step("judge", "judge", POLICIES, place, 90)
+    judge = population.step("judge", "judge", POLICIES, place, 45)
     runs = JOBS * (len(POLICIES.split(",")) + 1)  # and the references
     judge.watch = lambda: len(list((place.root / "runs/judge").glob("judge-*.json"))) / runs
     # The runs of its first policies are those of the step before.
@@ -83,13 +83,15 @@ def part(steps_found):
                       f"{gain[0]:+.1f}, {gain[1]:+.1f} points", gain[0] >= 3 and gain[1] >= 0))
     shown = [policy for policy in found["policies"] if policy != "static"]
     text = "\n\n".join([
-        prose(f"{len(jobs)} jobs of the suite `{found['suite']}`, code version `{found['version']}`; `default` was first "
-              f"looked at on {(found['first_look'] or 'an unknown day')[:10]}. A missed target counts with the whole time "
+        prose(f"{len(jobs)} jobs of the suite `{found['suite']}`, code version `{found['version']}`; with this "
+              f"code `default` was first looked at on {(found['first_look'] or 'an unknown day')[:10]}, and how often before is "
+              "in [judge.md](judge.md). \"Tuned\" is where a job starts (at its base batch): its learning rate may still be "
+              "wrong. A missed target counts with the whole time "
               "budget. Pace: the mean ratio of times to the same held-out losses on the way, which hangs less on luck than the "
               "moment of one target. In brackets: 95 % intervals over what is trained." + population.left_out(found)),
         population.summary_table(found),
         prose("**Accuracy.** Held-out, means over jobs, when the job's first policy reached its target, by time and by samples:"),
-        population.equal_table(found), "**Where `default` loses** by more than 5 %, with the best rule beside it:",
+        population.equal_table(found), "**Where `default` loses** by more than 5 %, by time or by pace, with the best rule beside it:",
         population.loss_table(found, "default", [best] if best else []), *lost_again(again, jobs), "Time over static's, geometric means:",
         population.factor_table(found, ("start", "cluster", "workers", "rule", "model"), shown), *clocks(found)])
     charts = {}
@@ -97,7 +99,11 @@ def part(steps_found):
         rows = [row(found, policy, base, color) for color,
                 policy in enumerate(found["policies"]) if policy not in (base, "static")]
         charts[name] = chart(f"Time over {base}'s, a dot per job; hollow: target missed", f"faster than {base}", rows)
-    return Part(goals, text, charts)
+    verdict = (f"On {len(jobs)} jobs `default` takes {population.with_interval(worst)} of the time of doing nothing and "
+               f"{population.with_interval(against)} of the best rule's (`{best}`; {population.with_interval(against['pace'])} by "
+               f"pace); it is more than 5 % slower than doing nothing in {len(lost)}, the worst {worst['worst_ratio']:.2f}"
+               + (f", and in {len(regretted)} of these whatever the luck" if again else "") + ".")
+    return Part(goals, text, charts, verdict)
 
 
 def lost_again(again, jobs):
@@ -122,13 +128,15 @@ def clocks(found):
         times, paces = population.ratio(found["jobs"], policy, plain), population.pace(found["jobs"], policy, plain)
         rows.append([code(plain), str(times), str(paces),
                      *(f"{100 * found['summary'][one]['reached']:.0f} %" for one in (plain, policy)),
-                     *(len(population.losses(found, one)) if one != "static" else "-" for one in (plain, policy))])
+                     *(len(lose(found, one)) if one != "static" else "-" for lose in (population.losses, population.slow_paces)
+                       for one in (plain, policy))])
     if not rows:
         return []
     return [prose("**The schedule's clock** ([training.md](training.md)). `steps:` has the schedules of its jobs run by steps "
                   "instead of by samples. Each policy with it over the same policy without; intervals take jobs as "
                   "independent. Lost: jobs more than 5 % slower than static by samples."),
-            table(["policy", "time, steps / samples", "pace", "reached, samples", "steps", "lost, samples", "steps"], rows)]
+            table(["policy", "time, steps / samples", "pace", "reached, samples", "steps", "lost, samples", "steps",
+                   "lost by pace, samples", "steps"], rows)]
 
 
 def row(found, policy, base, color):

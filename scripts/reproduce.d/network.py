@@ -3,7 +3,7 @@ import json
 
 import runs
 from document import Goal, Part
-from figures import chart, code, geometric, list_of, prose, row_of, seconds, table
+from figures import chart, code, geometric, list_of, prose, row_of, seconds, sentence, table
 from steps import Step
 
 TITLE = "Network"
@@ -90,7 +90,7 @@ def part(found):
         rows = [[label(name), *(cell(found[name]["runs"], policy) for policy in policies)] for name in names]
         ends = [[label(name), *(str(last_global(found[name]["runs"], policy)) for policy in policies)] for name in names]
         header = ["network", *map(code, policies)]
-        texts.append(f"### {what[0].upper() + what[1:]}\n\n" + prose(
+        texts.append(f"### {sentence(what)}\n\n" + prose(
             "Seconds to accuracy 0.86, geometric means over seeds, and over static's with 95 % intervals (Student's t) where "
             "there are several; a star: a target was missed.") + "\n\n" + table(header, rows) +
             "\n\nGlobal batch at the end, first seed:\n\n" + table(header, ends))
@@ -102,7 +102,8 @@ def part(found):
     decided = {name: one for name, one in found.items() if name.startswith(("live", "virtual"))}
     if decided:
         texts.append(reasons(decided))
-    return Part(goals, "\n\n".join(texts), charts)
+    return Part(goals, "\n\n".join(texts), charts, " ".join(f"{sentence(goal.text.split(', ', 1)[1])}, time over static's: "
+                                                          f"{goal.result}." for goal in goals))
 
 
 def why_slow(found):

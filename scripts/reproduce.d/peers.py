@@ -68,7 +68,7 @@ def part(found):
     ratios = {policy: population.ratio(quiet, policy) for policy in policies}
     tuned = [job for job in quiet if job["factors"]["start"] == "tuned"]
     for policy in ("balanced", "goodput", "composite"):
-        goals.append(Goal(f"`{policy}` does not lose to static on the {len(quiet)} quiet validation jobs", str(ratios[policy]),
+        goals.append(Goal(f"`{policy}` does not lose to static in the mean of the {len(quiet)} quiet validation jobs", str(ratios[policy]),
                           ratios[policy].mean <= 1.005))
     rows = [[code(policy), str(ratio), ratio.record(), f"{ratio.worst:.2f}, {ratio.worst_name}",
              f"{population.ratio(tuned, policy).mean:.2f}" if tuned else "-"] for policy, ratio in ratios.items()]
@@ -77,4 +77,5 @@ def part(found):
                            "were tuned on all validation jobs, as the policy is.")
     text += "\n\n" + table(["rule", "time / static's", "won / tied / lost", "worst", f"the {len(tuned)} that start tuned"], rows)
     return Part(goals, text, {"peers": chart("Rules on quiet validation jobs, time over static's", "faster than static",
-                                             [row_of(policy, ratio) for policy, ratio in ratios.items()])})
+                                             [row_of(policy, ratio) for policy, ratio in ratios.items()])},
+                "The rules are what was published, but for rounding." if all(goal.met for goal in goals[:len(TESTS)]) else "")

@@ -1,7 +1,7 @@
 """Populations of real jobs (docs/judge.md): the command, what is kept of it, and tables that several experiments show."""
 import os
 
-from figures import Ratio, code, prose, table
+from figures import Ratio, code, interval, prose, table
 from steps import Step
 
 
@@ -79,7 +79,7 @@ def describe(job):
 
 
 def with_interval(one):
-    return f"{one['geomean']:.2f} [{one['interval'][0]:.2f}, {one['interval'][1]:.2f}]"
+    return f"{one['geomean']:.2f} {interval(*one['interval'])}"
 
 
 def summary_table(found, policies=None):
@@ -134,22 +134,25 @@ def losses(found, policy, beyond=1.05):
 
 
 def slow_paces(found, policy, beyond=1.05):
-    """Paces over static's that are above that, the worst first."""
-    return sorted((pace for job in found["jobs"] if (pace := job["paces"].get(policy, 0)) > beyond), reverse=True)
+    """Jobs whose pace over static's is above that, the worst first."""
+    return sorted((job for job in found["jobs"] if job["paces"].get(policy, 0) > beyond), key=lambda job: -job["paces"][policy])
 
 
 def over_static(job, policy):
     pace = f", pace {job['paces'][policy]:.2f}" if policy in job["paces"] else ""
-    return f"{time(job, policy) / time(job, 'static'):.2f}" + ("" if job["times"][policy][1] else ", missed") + pace
+    missed = "" if job["times"][policy][1] else ", missed"
+    beside = "" if job["times"]["static"][1] else " (static missed)"
+    return f"{time(job, policy) / time(job, 'static'):.2f}{missed}{beside}{pace}"
 
 
 def loss_table(found, policy, others):
-    lost = losses(found, policy)
+    lost = [job for _, job in losses(found, policy)]
+    lost += [job for job in slow_paces(found, policy) if job not in lost]
     if not lost:
         return prose(f"`{policy}` loses no job by more than 5 %.")
     rows = [[describe(job),
              ", ".join(f"{key} {job['factors'][key]}" for key in ("optimizer", "learning rate", "rule", "schedule")),
-             *(over_static(job, one) for one in (policy, *others))] for _, job in lost]
+             *(over_static(job, one) for one in (policy, *others))] for job in lost]
     return table(["job", "what", *(f"`{one}` / static" for one in (policy, *others))], rows)
 
 

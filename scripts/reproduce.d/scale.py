@@ -1,7 +1,7 @@
 """More workers: real SGD up to 32, simulation up to 1,024."""
 from document import Goal, Part
-from figures import (Ratio, chart, code, geometric, list_of, paired, policies_of, prose, reached, result_of, row_of, seconds, star,
-                     table)
+from figures import (Ratio, chart, code, geometric, list_of, paired, policies_of, prose, reached, result_of, row_of, seconds, sentence,
+                     star, table)
 from steps import Step
 
 TITLE = "Scale"
@@ -133,9 +133,11 @@ def part(found):
         rows = [row_of(f"{policy}, {n:,}", ratio(results, policy, n), color) for n in counts
                 for color, policy in enumerate(policies_of(results)) if policy not in ("static", "balanced")]
         charts[f"scale_{backend}"] = chart(f"Time over static's, {what}, by number of workers", "faster than static", rows)
+    verdict = " ".join(f"{sentence(goal.text.split(', ', 1)[1])}: {goal.result} of static's time." for goal in goals
+                       if goal.text.startswith("less time"))
     if of_kind(found, "hindsight"):
         texts.append(hindsight(of_kind(found, "hindsight"), goals))
-    return Part(goals, "\n\n".join(texts), charts)
+    return Part(goals, "\n\n".join(texts), charts, verdict)
 
 
 def hindsight(results, goals):

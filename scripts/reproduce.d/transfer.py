@@ -80,5 +80,9 @@ def part(found):
         ["from, to", "jobs", "`composite` / static", "learned without / static", "learned with / static", "without / with",
          "won / tied / lost", "worst"], rows) + "\n\n" + prose("Policies: " + list_of(
             f"`{name}` {one['checksum'][:12]}" for name, one in found["learned"].items()) + ".")
+    text += "\n\n" + prose("Their actions are factors on the batch of the rule `composite`, which is computed from what the job "
+                           "itself measures, so most of what is used needs no transfer.")
     return Part(goals, text,
-                {"transfer": chart("Time of the learner without it over the one with it, a dot per job", "no harm", dots)})
+                {"transfer": chart("Time of the learner without it over the one with it, a dot per job", "no harm", dots)},
+                "Learned without an architecture or a size, over learned with it: " +
+                ", ".join(goal.result for goal in goals) + ".")
