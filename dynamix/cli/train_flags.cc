@@ -94,7 +94,9 @@ void PrintRun(const TrainFlags& flags, const TrainJob& job, const nlohmann::json
   }
   Table table(
       {"policy", "reached", "time to target", "accuracy", "loss", "windows", "last global batch"});
-  table.Add({flags.policy, summary["reached"].get<bool>() ? "yes" : "no",
+  const bool advised = !flags.advisor.address.empty();
+  table.Add({advised ? "the arbitrator's" : flags.policy,
+             summary["reached"].get<bool>() ? "yes" : "no",
              Fixed(summary["time_to_target_s"].get<double>(), 2) + " s",
              Fixed(summary["accuracy"].get<double>(), 4), Fixed(summary["loss"].get<double>(), 3),
              Fixed(summary["windows"].get<double>(), 0),
