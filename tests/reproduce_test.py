@@ -21,7 +21,7 @@ sys.path.insert(0, str(SOURCE / "scripts/reproduce.d"))
 sys.dont_write_bytecode = True
 import steps  # noqa: E402
 
-NAMES = ["judge", "accuracy", "scale", "network", "transfer", "peers", "ablation", "live", "overhead"]
+NAMES = ["judge", "accuracy", "scale", "network", "transfer", "peers", "ablation", "live", "python", "overhead"]
 
 
 def start(*words):

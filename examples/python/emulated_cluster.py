@@ -26,11 +26,12 @@ flags.add_argument("--target", type=float, default=0.88)
 flags.add_argument("--batch", type=int, default=64)
 flags.add_argument("--epochs", type=int, default=7)
 flags.add_argument("--samples", type=int)
+flags.add_argument("--seed", type=int, default=1)
 flags = flags.parse_args()
 
 rank, size, _ = dynamix.torch.init_process_group()
 torch.set_num_threads(1)
-torch.manual_seed(1)
+torch.manual_seed(flags.seed)
 data, judged = fashion_mnist("train", flags.samples), fashion_mnist("t10k", flags.samples)
 model = nn.parallel.DistributedDataParallel(nn.Sequential(
     nn.Conv2d(1, 6, 5), nn.MaxPool2d(2), nn.ReLU(), nn.Conv2d(6, 16, 5), nn.MaxPool2d(2), nn.ReLU(),
@@ -68,7 +69,7 @@ def step(images, labels, schedule):
 
 
 def plain():
-    sampler = DistributedSampler(data)
+    sampler = DistributedSampler(data, seed=flags.seed)
     loader = DataLoader(data, batch_size=flags.batch, sampler=sampler)
     if rank == 0:
         record.begin(policy=f"plain DDP, {flags.batch}", workers=size)
@@ -88,7 +89,7 @@ def plain():
 
 
 def adaptive():
-    job = dynamix.torch.adapt(model, optimizer, data, flags.batch, policy=flags.policy,
+    job = dynamix.torch.adapt(model, optimizer, data, flags.batch, policy=flags.policy, seed=flags.seed,
                               epochs=flags.epochs, schedule="cosine", run=record)
     schedule = cosine(lambda: job.progress)
     iterations = 0
