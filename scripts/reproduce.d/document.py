@@ -153,8 +153,8 @@ def text_of(name, module, data, part=None):
                                   f"{cost(name, module)}.{' ' + module.BEFORE if getattr(module, 'BEFORE', '') else ''}")])
     part = part or module.part(data["found"])
     days = data["date"] if data["begun"] == data["date"] else f"{data['begun']} to {data['date']}"
-    made = (f"Made by `scripts/reproduce {name}` on {days}, {duration(data['minutes'])} of commands, added up (runs that were kept from before take none). {of_policy(data)} What "
-            f"it is made of: [results/{name}.json](results/{name}.json).")
+    made = (f"Made by `scripts/reproduce {name}` on {days}, {duration(data['minutes'])} of commands, added up (runs that were kept "
+            f"from before take none). {of_policy(data)} What it is made of: [results/{name}.json](results/{name}.json).")
     if data.get("missing"):
         made += f" **Not run yet of it:** {list_of(data['missing'])}."
     images = "\n\n".join(f"![{chart['title']}](images/{file}.svg)" for file, chart in part.charts.items())

@@ -122,6 +122,11 @@ def identity(step, told, place):
             "version": code_version(place.root), "after": {name: told[name]["date"] for name in step.after}}
 
 
+def is_here(step, place):
+    found = place.read(f"steps/{step.name}.json")
+    return bool(found) and found.get("command") == shlex.join(map(str, step.command)) and found.get("version") == code_version(place.root)
+
+
 def kept(step, told, place):
     found = place.read(f"steps/{step.name}.json")
     wanted = identity(step, told, place)
