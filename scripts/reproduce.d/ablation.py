@@ -93,7 +93,7 @@ def part(found):
         prose("Policies: " + list_of(f"`{name}` {one[:12]}" for name, one in found["policies"].items() if one) + ".")])
     charts = {"ablation": chart("Pace over the full learner's, a dot per validation job", "faster than the full learner",
                                 [row_of(name, ratio) for name, ratio in over.items()], right="slower")}
-    rule = f"; the rule `composite` alone has {over['composite']} of what is learned" if "composite" in over else ""
+    rule = f"; the rule `composite` alone has {over['composite']} of the full learner's pace" if "composite" in over else ""
     return Part(goals, text, charts, f"{goals[0].result.removesuffix(' do')} parts make a difference{rule}.")
 
 
