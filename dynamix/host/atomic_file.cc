@@ -88,8 +88,8 @@ Result<std::string> ReadBytes(const std::string& path, std::size_t most) {
 
 Status WriteBytes(const std::string& path, std::string_view bytes, const KeepFile& keep) {
   struct stat about {};
-  if (::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode))
-    return Error{"cannot write '" + path + "': not a regular file"};
+  if (::stat(path.c_str(), &about) == 0 && (S_ISCHR(about.st_mode) || S_ISBLK(about.st_mode)))
+    return Error{"cannot write '" + path + "': a device, not a file"};
   const std::string writing = path + ".writing." + std::to_string(::getpid());
   Status status = WriteAndSync(writing, bytes);
   DYNAMIX_FAILPOINT("the new file is whole");

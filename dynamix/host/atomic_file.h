@@ -19,8 +19,8 @@ inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 30;
 Result<std::string> ReadBytes(const std::string& path, std::size_t most = kMaxFileBytes);
 
 // Replaces `path` by `bytes` or leaves it alone: written beside it, synced, renamed, folder synced.
-// `path` exists at every moment once it has existed. A device, a pipe or a folder at `path`, or where
-// a link leads, is an Error: a rename would put a file into its place. What was there becomes
+// `path` exists at every moment once it has existed. A device there, or where a link leads, is an
+// Error: /dev/null would be a file for the whole machine. What was there becomes
 // PreviousGeneration(path) if `keep(path)` says so; a damaged file must not replace a good previous
 // generation. An empty `keep` keeps nothing.
 using KeepFile = std::function<bool(const std::string& path)>;
