@@ -65,6 +65,9 @@ def check_quick(work):
     assert f"| 8 | 1 | {times['default'] / times['static']:.2f} |" in out, (times, out)
     assert (SOURCE / "docs/results.md").read_bytes() == before_page, "a quick form touched the page"
 
+    out, _ = reproduce("--quick", "ablation", "--runs", runs)  # without the rule that its sentence speaks of
+    assert "\n\n## Ablation" in out and "| without network features |" in out, out
+
     # Another command is another step.
     changed = {**told, "command": told["command"] + " --seeds 9"}
     (runs / "scale/steps/sim-8.json").write_text(json.dumps(changed))

@@ -28,7 +28,7 @@ def steps(place):
 def step(place, name, seed):
     folder = place.path(f"{name}-{seed}")
     script = ["/usr/bin/python3", "examples/python/emulated_cluster.py", *SCRIPTS[name][1], "--seed", seed, "--run", folder]
-    script += ["--samples", 2000, "--epochs", 2] if place.quick else []
+    script += ["--samples", 8000, "--epochs", 2] if place.quick else []
     return Step(f"{name}-{seed}",
                 ["env", "PYTHONPATH=build/release/python", "dynamix", "launch", "--cluster", "live/demo", "--workload",
                  "demo/lenet_fashion", "--no-prefix", "--", *script], 1.5, alone=True,
