@@ -132,6 +132,13 @@ def check_fresh(work):
     assert kept.read_text() == "{}" and (kept.parent / "sim-16.json").exists()
 
 
+def has_ended(pid):
+    try:
+        return "(zombie)" in pathlib.Path("/proc", pid, "status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def sleeper(work):
     """A program that sleeps instead of working, and the file it writes its process into."""
     pid, program = work / "pid", work / "sleeps"
@@ -152,8 +159,7 @@ def check_alone(work):
     assert second.returncode == 1 and "another scripts/reproduce runs in" in second.stderr, second
     first.kill()
     first.wait()
-    step = pathlib.Path("/proc", pid.read_text().strip())
-    while step.exists() and "(zombie)" not in (step / "status").read_text():
+    while not has_ended(pid.read_text().strip()):
         time.sleep(0.01)
     pid.unlink()
 
