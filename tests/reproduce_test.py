@@ -98,7 +98,7 @@ def check_damage(work):
     shutil.copytree(SOURCE / "docs/results", docs / "results")
     shutil.copy(SOURCE / "docs/results.md", docs)
     for text in ("{", "{}", "[1]", (docs / "results/scale.json").read_text()):
-        (docs / "results/peers.json").write_text(text)
+        (docs / "results/peers.json").write_text(text)  # not JSON, nothing, a list, another experiment's
         for words in (["scale"], ["--part", "scale"]):
             _, errors = reproduce(*words, "--docs", docs, "--runs", runs, code=2)
             assert "results/peers.json is damaged" in errors and not runs.exists(), errors
@@ -173,12 +173,18 @@ def check_sentences():
     assert live.most_of(more) == " Most of it is the rest."
     assert live.most_of({what: [-one for one in some] for what, some in more.items()}) == "", "not longer"
     assert live.most_of({**more, "exchange": [4.7, 4.3], "iteration": [11, 10]}) == "", "less than half"
-    even, slower = Ratio([0.9, 1.1, 1.0]), Ratio([1.3, 1.31, 1.32])
+    even, slower = Ratio([0.98, 1.02, 1.0]), Ratio([1.3, 1.31, 1.32])
     over = {"composite": even, "pure": slower, "published": slower}
     assert "does worse" in ablation.cause(over, ["local"], ["pure", "published"])[0]
     assert "does worse" not in ablation.cause(over, ["local"], ["pure"])[0]
     assert ablation.cause({"composite": slower}, ["local"], []) == [], "the rule alone is not as good"
     assert ablation.cause({}, ["local"], []) == [], "not asked"
+    runs = [{"policy": policy, "seed": 1, "reached": policy == "plain", "time_to_target_s": time_s, "iteration_ms": 10.0,
+             "last_batches": [64]} for policy, time_s in (("plain", 90.0), ("default", 80.0))]
+    import python
+    missed = python.part({run["policy"]: run for run in runs})
+    assert not missed.goals[0].met and "1 of 1 targets are missed" in missed.verdict and "80*" in missed.text, missed
+    assert python.part({"default": runs[1]}).goals == [], "nothing beside it"
 
 
 def check_signals(work):
@@ -228,6 +234,10 @@ def check_only(work):
     assert json.loads(data_file.read_text())["minutes"] == told["minutes"], "the same step twice"
     assert "sim-8" not in told["missing"] and "virtual-4" in told["missing"], told["missing"]
     assert "| 8 | 40 | 30 | 25 | 21 | 20 |" in (docs / "results.md").read_text(), (docs / "results.md").read_text()
+    stale = work / "elsewhere/scale/steps/sim-32.json"
+    stale.write_text(json.dumps({**json.loads(stale.read_text()), "policy": "0" * 64}))
+    reproduce("scale", "--only", "sim-8", "--docs", docs, "--runs", work / "elsewhere", "--cores", 1)
+    assert list(json.loads(data_file.read_text())["found"]) == ["sim-32", "sim-8"], "a step of another policy took its figures along"
 
 
 def check_bench():

@@ -24,9 +24,9 @@ VARIANTS = {"full": ("everything, learned anew", []),
                           ["--actions", "additive,current,local", "--updates", "70"]),
             "window-20": ("learned with windows of 20 iterations", ["--window", "20"]),
             "quadratics": ("learned without miniatures", ["--miniatures", "0"])}
-CAUSE = ("Why parts make no difference: actions are factors on the batch of the rule `composite`, which alone has {} of the full "
-         "learner's pace. What is learned on top of it is less than these jobs can show, and so is a part of what it is learned "
-         "from.")
+CAUSE = ("Why parts make no difference: actions are factors on the batch of the rule `composite`, whose own pace "
+         "is {} of the full learner's. What is learned on top of it is less than these jobs can show, and so may be a part of "
+         "what it is learned from.")
 NO_RULE = ("pure", "published")  # variants whose actions have no rule inside
 SEEDS = 3  # of the full learner: what chance alone changes
 
@@ -84,7 +84,7 @@ def part(found):
         prose(f"Time over static's, and pace over the full learner's ([judge.md](judge.md#how-to-read-the-figures)), on "
               f"{len(found['jobs'])} validation jobs, 95 % intervals over jobs (Student's t); won, tied and lost by pace. "
               f"Learners of other seeds, which differ in chance alone, differ from the full one's pace by a factor of up to "
-              f"{chance:.2f} in the mean, so a variant within that is no difference."),
+              f"{chance:.3f} in the mean, so a variant within that is no difference."),
         table(["variant", "time / static's", "pace / the full learner's", "won / tied / lost", "worst time against static",
                "score in simulation"], rows),
         prose(f"Slower than the full learner: {names_of(matters)}. Faster: {names_of(harms)}. No clear difference: "
@@ -93,14 +93,14 @@ def part(found):
         prose("Policies: " + list_of(f"`{name}` {one[:12]}" for name, one in found["policies"].items() if one) + ".")])
     charts = {"ablation": chart("Pace over the full learner's, a dot per validation job", "faster than the full learner",
                                 [row_of(name, ratio) for name, ratio in over.items()], right="slower")}
-    rule = f"; the rule `composite` alone has {over['composite']} of the full learner's pace" if "composite" in over else ""
-    return Part(goals, text, charts, f"{goals[0].result.removesuffix(' do')} parts make a difference{rule}.")
+    rule = f"; the rule `composite` alone has {over['composite']} of the full learner's (below 1 is faster)" if "composite" in over else ""
+    return Part(goals, text, charts, f"{goals[0].result.removesuffix(' do')} parts make a difference by pace{rule}.")
 
 
 def cause(over, idle, matters):
     """Where the rule alone is as good as what is learned on top of it."""
     rule = over.get("composite")
-    if not idle or rule is None or not rule.low <= 1 <= rule.high:
+    if not idle or rule is None or not 0.9 <= rule.low <= 1 <= rule.high <= 1.1:
         return []
     worse = all(name in matters for name in NO_RULE)
     return [prose(CAUSE.format(rule) + (" Where no rule is inside, and in the published form, learning has more to do, and does "

@@ -88,12 +88,23 @@ def load(docs, name):
     if not path.exists():
         return None
     try:
-        data = json.loads(path.read_text())
+        data = json.loads(path.read_text(), parse_constant=no_number)
     except (ValueError, RecursionError) as error:
         raise Refused(damaged(path, name, error)) from None
-    if not isinstance(data, dict) or not FIELDS <= data.keys() or data["experiment"] != name:
+    if not is_whole(data) or data["experiment"] != name:
         raise Refused(damaged(path, name, f"expected the data of {name}: {', '.join(sorted(FIELDS))}"))
     return data
+
+
+def no_number(text):
+    raise ValueError(f"{text} is no number")
+
+
+def is_whole(data):
+    return (isinstance(data, dict) and FIELDS <= data.keys() and all(isinstance(data[key], str) for key in ("begun", "date")) and
+            isinstance(data["minutes"], (int, float)) and isinstance(data["version"], int) and bool(data["found"]) and
+            isinstance(data["policy"], (str, type(None))) and isinstance(data["commands"], list) and
+            all(isinstance(one, str) for one in data["commands"]))
 
 
 def damaged(path, name, why):

@@ -84,7 +84,7 @@ def part(steps_found):
     shown = [policy for policy in found["policies"] if policy != "static"]
     text = "\n\n".join([
         prose(f"{len(jobs)} jobs of the suite `{found['suite']}`, code version `{found['version']}`; with this "
-              f"code `default` was first looked at on {(found['first_look'] or 'an unknown day')[:10]}, and how often before is "
+              f"code `default` was first looked at on {found['first_look'][:10] if found['first_look'] else 'an unknown day'}, and how often before is "
               "in [judge.md](judge.md). \"Tuned\" is where a job starts (at its base batch): its learning rate may still be "
               "wrong. A missed target counts with the whole time "
               "budget. Pace: the mean ratio of times to the same held-out losses on the way, which hangs less on luck than the "
@@ -102,7 +102,8 @@ def part(steps_found):
     verdict = (f"On {len(jobs)} jobs `default` takes {population.with_interval(worst)} of the time of doing nothing and "
                f"{population.with_interval(against)} of the best rule's (`{best}`; {population.with_interval(against['pace'])} by "
                f"pace); it is more than 5 % slower than doing nothing in {len(lost)}, the worst {worst['worst_ratio']:.2f}"
-               + (f", and in {len(regretted)} of these whatever the luck" if again else "") + ".")
+               + (f"; of {len(again['jobs'])} of them run again, {len(regretted)} are slower beyond chance" if again and lost else "") +
+               ".")
     return Part(goals, text, charts, verdict)
 
 

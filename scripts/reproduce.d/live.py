@@ -3,7 +3,7 @@ import statistics
 
 import runs
 from document import Goal, Part
-from figures import chart, code, geometric, prose, row_of, table
+from figures import chart, code, geometric, prose, row_of, star, table
 from steps import Step
 
 TITLE = "Live"
@@ -69,17 +69,19 @@ def part(all_found):
         own = runs.over(live, "default", "static:64")
         seeds = sorted({run["seed"] for run in live})
         median = statistics.median(own.ratios)
-        goals.append(Goal(f"at most 0.70 of static's time, median of {len(seeds)} seeds", f"{median:.2f} (mean {own})",
-                          median <= 0.7))
+        missed = star_of(live, "default")
+        goals.append(Goal(f"at most 0.70 of static's time, median of {len(seeds)} seeds", f"{median:.2f}{missed} (mean {own})",
+                          median <= 0.7 and not missed))
         best = min((policy for policy in policies if policy not in ("default", "static:64")),
                    key=lambda policy: mean(live, policy, "time_to_target_s"))
-        verdict = (f"On four emulated workers `default` takes {own} of static's time, and "
+        verdict = (f"On four emulated workers `default` takes {own}{missed} of static's time, and "
                    f"{runs.over(live, 'default', best)} of the best rule's (`{best}`).")
         overhead = max((run["overhead_share"] for run in live if run["overhead_share"] is not None), default=None)
         goals.append(Goal("measuring, deciding and recording take at most 1 % of the job's time",
                           "not measured" if overhead is None else f"at most {100 * overhead:.2f} %",
                           overhead is not None and overhead <= 0.01))
-        rows = [[code(policy), *(cell(live, policy, seed) for seed in seeds), f"{mean(live, policy, 'time_to_target_s'):.1f}",
+        rows = [[code(policy), *(cell(live, policy, seed) for seed in seeds),
+                 f"{mean(live, policy, 'time_to_target_s'):.1f}{star_of(live, policy)}",
                  "1" if policy == "static:64" else str(runs.over(live, policy, "static:64")),
                  "-" if policy == "static:64" else runs.over(live, policy, "static:64").record(),
                  ",".join(map(str, next(run for run in live if run["policy"] == policy)["last_batches"]))] for policy in policies]
@@ -99,6 +101,10 @@ def part(all_found):
                 {"live": chart("Time over static:64's, a dot per seed", "faster than static:64", rows)}, verdict)
 
 
+def star_of(found, policy):
+    return star([run for run in found if run["policy"] == policy])
+
+
 def cell(found, policy, seed):
     run = next(run for run in found if run["policy"] == policy and run["seed"] == seed)
     return f"{run['time_to_target_s']:.1f}" + ("" if run["reached"] else "*")
@@ -112,7 +118,8 @@ def agreement(found, policies, goals):
             goals.append(Goal(f"{what} in `{backend}` within {limit} % of live",
                               ", ".join(f"`{policy}` {one:.0f} %" for policy, one in off.items()),
                               max(off.values()) <= limit))
-    rows = [[f"{what}, {backend}", *(f"{mean(found[backend], policy, field):.1f}" for policy in policies)]
+    rows = [[f"{what}, {backend}", *(f"{mean(found[backend], policy, field):.1f}" +
+                                     (star_of(found[backend], policy) if field.endswith("_s") else "") for policy in policies)]
             for field,
             what in (("iteration_ms", "iteration, ms"), ("time_to_target_s", "time to target, s")) for backend in found]
     rows += [[f"samples of an iteration, {backend}", *(f"{mean_batch(found[backend], policy):.0f}" for policy in policies)]

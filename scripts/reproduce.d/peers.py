@@ -78,4 +78,5 @@ def part(found):
     text += "\n\n" + table(["rule", "time / static's", "won / tied / lost", "worst", f"the {len(tuned)} that start tuned"], rows)
     return Part(goals, text, {"peers": chart("Rules on quiet validation jobs, time over static's", "faster than static",
                                              [row_of(policy, ratio) for policy, ratio in ratios.items()])},
-                "The rules are what was published, but for rounding." if all(goal.met for goal in goals[:len(TESTS)]) else "")
+                "The rules choose what was published, within what is allowed below."
+                if "formulas" in found and all(goal.met for goal in goals[:len(TESTS)]) else "")
