@@ -119,6 +119,7 @@ TEST(ServiceTest, ARefusedPolicyIsAlwaysRefusedWithTheSameWords) {
   EXPECT_THAT(words, HasSubstr("not the name of a rule"));
   for (const char* name : {"/no/such/file", "none", "../secret", "throws"})
     EXPECT_EQ(refused(name), words);
+  const std::lock_guard lock(mutex);
   EXPECT_THAT(told, testing::Contains("/etc/passwd is not a policy file")) << "in the log alone";
 }
 
